@@ -81,7 +81,8 @@ def test_feet_that_swing_stay_out_of_the_ground_when_hips_are_drawn_down(drop):
     assert solution.status is Status.SOLVED
     assert solution.report.after.penetration_worst < 5.0
     assert solution.report.after.worst_plant.drift < 1.0
-    assert solution.report.levels[-1].name == "soles"
+    # the ground is part of every pose, not a pass of its own
+    assert solution.report.levels[-1].name == "exact"
 
 
 def test_far_frames_stay():
@@ -132,7 +133,6 @@ def test_numeric_keeps_hands_apart_and_feet_planted():
     assert solution.status is Status.SOLVED
     assert error_of(box, solution.motion) < 0.001
     assert solution.report.after.worst_plant.drift < 1.0
-    assert "numeric IK is used" in solution.report.notes[-1]
     # easing in and out: no frame may jump
     speed = np.linalg.norm(np.diff(Kinematics(solution.motion).point(PALM), axis=0), axis=1)
     assert np.abs(np.diff(speed)).max() < 0.004

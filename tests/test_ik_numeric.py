@@ -34,6 +34,7 @@ from footplant.kernels import least_squares
 from footplant.samples import load, load_character
 from footplant.skeleton import MovingPoint, Point
 from footplant.solve.ik import _numeric as kernel
+from footplant.solve.ik.bounds import no_bounds
 from footplant.solve.ik.numeric import Numeric
 from footplant.solve.ik.pins import collect
 from random_figures import random_motion
@@ -76,9 +77,10 @@ def test_pins_are_measured_as_their_constraints_measure_themselves():
     )  # fmt: skip
     at = least_squares.Linearization(np.empty(30), residual, jacobian)
     for row in range(5):
+        origin = least_squares.Pose(motion.root[row], motion.rotations[row])
         kernel.measure_row(
-            body, table, row, motion.root[row : row + 1], motion.rotations[row : row + 1], np.empty((1, 9, 3)),
-            np.empty((1, 9, 4)), at,
+            body, table, no_bounds(5), row, origin, motion.root[row : row + 1], motion.rotations[row : row + 1],
+            np.empty((1, 9, 3)), np.empty((1, 9, 4)), np.zeros(9, bool), at,
         )  # fmt: skip
         part = kinematics[row : row + 1]
         np.testing.assert_allclose(residual, np.concatenate([c.residual(part)[0] for c in asked]), atol=1e-12)

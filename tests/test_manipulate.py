@@ -154,11 +154,9 @@ def test_window_solve_equals_whole_clip_solve(start):
     knot = 8.0 * WALK.motion.fps / 30.0
     frames = changed(after, start)
     window = range(int(frames.min()), int(frames.max()) + 1)
-    pins = [window_edits.drag_pin(after.edits[-1])]
+    pins = [window_edits.drag_pin(after.edits[-1], start.constraints)]
     rows = np.arange(len(start.motion))
-    whole = window_edits._fitted(
-        start.motion, rows, window, start.solvers, start.constraints, pins, 250, knot
-    )  # fmt: skip
+    whole = window_edits._fitted(start.motion, rows, start.ik, start.constraints, pins, 250, knot)
     apart = np.abs((whole - after.motion)[window.start : window.stop]).max()
     assert apart < 1e-6
 

@@ -18,15 +18,15 @@ from footplant.checks import real_array, real_number, whole_number
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.constraints.drags import Drag, Turn, drags_from_data, drags_to_data
-from footplant.contacts.detection import FEET
+from footplant.contacts.detection import FEET, find_contacts
 from footplant.errors import ConstraintError
 from footplant.feet.kept_plants import own_plants
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Ik, Problem, errors, refuse_unsupported
+from footplant.problem import Problem, errors, refuse_unsupported
 from footplant.skeleton import Character, Point
-from footplant.solve.choose_ik import choose_ik, settle
-from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.choose_ik import choose_ik, posing_ik, settle
+from footplant.solve.ik.numeric import Numeric
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.window import EditState, apply_drag, apply_turn, drag_pin, latest_drags
 
@@ -42,8 +42,8 @@ class Manipulation:
     """
 
     character: Character
-    solvers: tuple[Ik, Ik]
-    """The Ik for dragged frames, and the Ik that enforces all other constraints again: limbs only, if it can."""
+    ik: Numeric
+    """The inverse kinematics of dragged frames and of the frames around them."""
     history: tuple[EditState, ...] = field(repr=False)
     """All states, the first one without edits."""
     position: int = 0
@@ -78,7 +78,7 @@ class Manipulation:
         self.character.skeleton.require_joint(where.joint)
         x, y, z = goal.tolist()
         drag = Drag(int(frame), where, (x, y, z), float(spacing))
-        return self._then(apply_drag(self.history[self.position], self.character, self.solvers, drag))
+        return self._then(apply_drag(self.history[self.position], self.character, self.ik, drag))
 
     def turn(self, frame: int, joint: int | str, turned: ArrayLike, spacing: float = 8.0) -> Manipulation:
         """Rotate a joint (by index, name or role) at one frame to a world rotation, a quaternion (4,).
@@ -95,7 +95,7 @@ class Manipulation:
         named = _point(self.character, joint).joint if isinstance(joint, str) else joint
         number = whole_number(named, "a joint", ConstraintError, low=0, high=last)
         turn = Turn(int(frame), number, (w, x, y, z), float(spacing))
-        return self._then(apply_turn(self.history[self.position], self.solvers, turn))
+        return self._then(apply_turn(self.history[self.position], self.ik, turn))
 
     def _check(self, frame: int, spacing: float) -> None:
         whole_number(frame, "a frame", ConstraintError, low=0, high=len(self.motion) - 1)
@@ -150,13 +150,14 @@ def begin(
     """
     motion, character = clip if isinstance(clip, tuple) else (clip.motion, clip.character)
     settled, _ = settle(constraints, Kinematics(motion))
-    if keep_plants and any(name in character.contacts for name in FEET):
+    has_feet = any(name in character.contacts for name in FEET)
+    if keep_plants and has_feet:
         settled = [*settled, *own_plants(motion, character)]
     ik, _ = choose_ik(motion, character, settled)
     refuse_unsupported("direct manipulation", ik, settled)
     solved = Hierarchical(ik=ik).solve(Problem(motion, character, tuple(settled)), progress).motion
-    last = replace(ik, stiffness={"leg": 0.0, "arm": 0.0}) if isinstance(ik, Hybrid) else ik
-    return Manipulation(character, (ik, last), (EditState(solved, tuple(settled)),))
+    ground = find_contacts((motion, character)).ground if has_feet else None
+    return Manipulation(character, posing_ik(solved, character, ground, settled), (EditState(solved, tuple(settled)),))
 
 
 def _point(character: Character, name: str) -> Point:

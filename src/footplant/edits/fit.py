@@ -16,8 +16,10 @@ from footplant.kinematics import Kinematics
 from footplant.passes.sole_rounds import lift_soles_for_fit
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
-from footplant.solve.choose_ik import IkName, choose_ik, settle
+from footplant.solve.choose_ik import IkName, choose_ik, posing_ik, settle
+from footplant.solve.ik.numeric import Numeric
 from footplant.solve.methods import method_of
+from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.methods.spacetime import Spacetime
 
 
@@ -34,9 +36,10 @@ def fit(
 ) -> Solution:
     """Return the clip's motion with the smallest change that meets the constraints.
 
-    method: a name of `solve.methods.NAMES`, or a method object. ik: "hybrid", "numeric", or "auto" (hybrid if it can
-    honour every constraint, else numeric); used when the method is given by name. exact: whether a last pass closes the
-    residual that the method leaves. keep_plants: also keep the clip's own footplants near the constraints, at a lower
+    method: a name of `solve.methods.NAMES`, or a method object. ik, used when the method is given by name: "auto" (the
+    least change of all joints within joint limits and above the ground), "numeric" (the same without limits and
+    ground), or "hybrid" (trunk first, limbs in closed form). exact: whether a last pass closes the residual that the
+    method leaves. keep_plants: also keep the clip's own footplants near the constraints, at a lower
     priority, so that pulling a hand does not drag the feet; a foot that is itself constrained is released meanwhile.
     contacts: the clip's contacts if they are already known. Spacetime solves for the places of footplants that have
     none; other methods fix them at their mean position.
@@ -55,12 +58,16 @@ def fit(
         notes += freed
     problem = Problem(motion, character, (*settled, *kept))
     if isinstance(method, str):
-        chosen, why = choose_ik(motion, character, (*placed, *kept), ik)
-        notes += [why] if why and method != "spacetime" else []
+        if ik == "auto" and character.roles is not None:
+            chosen = posing_ik(motion, character, None if contacts is None else contacts.ground, (*placed, *kept))
+        else:
+            chosen, why = choose_ik(motion, character, (*placed, *kept), ik)
+            notes += [why] if why and method != "spacetime" else []
         method = method_of(method, exact=exact, ik=chosen)
     solution = method.solve(problem, progress)
     if contacts is not None:
-        solution = lift_soles_for_fit(solution, problem, method, contacts.ground)
+        if not _keeps_ground(method):
+            solution = lift_soles_for_fit(solution, problem, method, contacts.ground)
         before, after = measure_each(
             (motion, solution.motion),
             character,
@@ -70,3 +77,9 @@ def fit(
         )
         solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes)
+
+
+def _keeps_ground(method: Method) -> bool:
+    """Return whether a method keeps soles above the ground by itself."""
+    ik = method.ik if isinstance(method, Hierarchical) else None
+    return isinstance(ik, Numeric) and ik.bounds is not None

@@ -8,13 +8,16 @@ from typing import Literal
 import numpy as np
 
 from footplant.constraints import Constraint, Footplant
+from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Ik
 from footplant.skeleton import Character
+from footplant.solve.ik.bounds import pose_bounds, rigidities
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.numeric import Numeric
+from footplant.solve.ik.settings import EDITING
 
 IkName = Literal["auto", "hybrid", "numeric"]
 
@@ -34,6 +37,20 @@ def settle(constraints: Sequence[Constraint], kinematics: Kinematics) -> tuple[l
 def editing_ik(motion: Motion, character: Character) -> Hybrid:
     """Return hybrid IK for editing a motion of this character: met constraints change nothing, straight knees stay."""
     return Hybrid(character, as_straight_as=motion, softness=0.001)
+
+
+def posing_ik(
+    motion: Motion, character: Character, ground: Ground | None, constraints: Sequence[Constraint] = ()
+) -> Numeric:
+    """Return the IK of direct manipulation and fitting: equation 4 over all joints, within limits, above the ground.
+
+    motion: the clip, whose own excess of limits and depth in the ground are allowed; so are those of footplants among
+    the constraints.
+    """
+    bounds = pose_bounds(motion, character, ground, constraints)
+    if bounds is None:
+        return Numeric()
+    return Numeric(place=EDITING.rigidity["place"], joints=rigidities(character), bounds=bounds)
 
 
 def choose_ik(

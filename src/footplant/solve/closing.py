@@ -12,6 +12,7 @@ from footplant.motion import Motion
 from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, errors, evaluate_constraints, worst_error
 from footplant.solve.displacement import fit_near
 from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.numeric import Numeric
 from footplant.spline import smooth_envelope
 
 CLOSED = 0.7
@@ -75,7 +76,8 @@ class ExactPass:
                 aimed = last.aim(kinematics, problem.constraints)
             answer = last.solve(kinematics.motion, problem.constraints, aimed=(kinematics, aimed))
         else:
-            answer = ik.solve(part(motion), problem.constraints, frames=frames)
+            last = ik.restoring() if isinstance(ik, Numeric) and ik.bounds is not None else ik
+            answer = last.solve(part(motion), problem.constraints, frames=frames)
         if self.lean and not answer.reached.all():
             # what is out of reach of the limbs alone may be within reach of a leaning trunk
             off = worst_error(Kinematics(answer.motion, frames), problem.constraints)

@@ -1,7 +1,8 @@
 """Numerical inverse kinematics, one frame at a time (Lee & Shin 1999, section 5.1).
 
 Levenberg–Marquardt (`footplant.kernels.least_squares`) on Σ cost·x² + Σ weight·penalty·residual², x the displacement
-from the reference pose, in stages of growing penalties.
+from the reference pose, in stages of growing penalties. The residuals of a row are those of its pins (three each), of
+its `Bounds` (joint limits, hinges, soles; see there), and of any other constraints, in this order.
 
 Unknowns come in groups of three: group 0 is the root's position, group 1+j the rotation vector of joint j. `group_of`
 (1+J,) is the index of a group among the unknown ones, or −1. Jacobians are stored with the unknowns first, (n, K).
@@ -9,6 +10,7 @@ Unknowns come in groups of three: group 0 is the root's position, group 1+j the 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +73,38 @@ class Pins(NamedTuple):
     """(C, 1+J) bool; groups that may move."""
 
 
+class Bounds(NamedTuple):
+    """Limits of B joints, hinges of H joints and the ground under S points of the soles, in F rows.
+
+    Residuals: for each joint three slacks to the nearest bound of the components of v = log(above·local·below)
+    (one-sided, radians); for each hinge two rotations off its axis, the displacement along `sideways` (radians); for
+    each sole its height above its floor (one-sided, metres).
+    """
+
+    joints: NDArray
+    """(B,) joints with limits."""
+    above: NDArray
+    """(B, 4) reference rotation of the joint's parent in the world."""
+    below: NDArray
+    """(B, 4) inverse reference rotation of the joint in the world."""
+    own: NDArray
+    """(F, B, 3) v in the clip: v is taken on the branch of the logarithm nearest to it."""
+    lower: NDArray
+    """(F, B, 3) radians."""
+    upper: NDArray
+    """(F, B, 3) radians."""
+    hinges: NDArray
+    """(H,) elbows and knees."""
+    sideways: NDArray
+    """(F, H, 2, 3) unit vectors across the hinge axis in the joint's own frame."""
+    soles: NDArray
+    """(S,) joints that carry the points."""
+    sole_offsets: NDArray
+    """(S, 3) metres."""
+    floors: NDArray
+    """(F, S) least height, metres."""
+
+
 class PinTerms(NamedTuple):
     """Weights of N pins; each has three residuals of one weight."""
 
@@ -79,6 +113,8 @@ class PinTerms(NamedTuple):
     """(N,) activations, above 0, up to 1."""
     levels: NDArray
     """(N,) column of the penalties."""
+    turn_weight: float
+    """Weight of a joint limit, square metres per square radian."""
 
 
 class RowTerms(NamedTuple):
@@ -184,14 +220,101 @@ def measure_pin(body, pins, pin, positions, rotations, at, k):
 
 
 @uncounted_jit
-def measure_row(body, pins, f, root, local, positions, rotations, at):
-    """Pose row f (poses with a first axis of 1) and write residuals and derivatives of its pins."""
+def bound_count(bounds):
+    """Return the number of residuals of the bounds of a row."""
+    return 3 * bounds.joints.shape[0] + 2 * bounds.hinges.shape[0] + bounds.soles.shape[0]
+
+
+@uncounted_jit
+def anatomical_turn(above, local, below, own):
+    """Return v = log(above·local·below), three scalars, on the branch of the logarithm nearest to `own` (3,)."""
+    w, x, y, z = multiply(above[0], above[1], above[2], above[3], local[0], local[1], local[2], local[3])
+    w, x, y, z = multiply(w, x, y, z, below[0], below[1], below[2], below[3])
+    x, y, z = log(w, x, y, z)
+    square = x * x + y * y + z * z
+    if square > 4.0:
+        # the same rotation the other way round; it is nearer where a joint turns on beyond 180°
+        other = 1.0 - 2.0 * math.pi / math.sqrt(square)
+        here = (x - own[0]) ** 2 + (y - own[1]) ** 2 + (z - own[2]) ** 2
+        if (other * x - own[0]) ** 2 + (other * y - own[1]) ** 2 + (other * z - own[2]) ** 2 < here:
+            return other * x, other * y, other * z
+    return x, y, z
+
+
+@uncounted_jit
+def measure_limits(body, bounds, f, local, active, at, k):
+    """Write the slacks of joint limits from k on, with derivatives where they take part."""
+    residual, jacobian = at.residual, at.jacobian
+    for b in range(bounds.joints.shape[0]):
+        joint, below = bounds.joints[b], bounds.below[b]
+        group = body.group_of[1 + joint]
+        v = anatomical_turn(bounds.above[b], local[joint], below, bounds.own[f, b])
+        for i in range(3):
+            row = k + 3 * b + i
+            low, high = v[i] - bounds.lower[f, b, i], bounds.upper[f, b, i] - v[i]
+            sign = 1.0 if low < high else -1.0
+            residual[row] = low if low < high else high
+            if group < 0 or not (residual[row] < 0.0 or active[row]):
+                # joints that are not unknown keep their pose, and a joint without limits is always within them
+                residual[row] = max(residual[row], 0.0) if group < 0 else residual[row]
+                continue
+            jacobian[:, row] = 0.0
+            for c in range(3):
+                # v(local·exp(x)): the right inverse Jacobian is the left one of the negated vector
+                ax, ay, az = world_axis(below[0], -below[1], -below[2], -below[3], c)
+                slopes = left_inverse_times(-v[0], -v[1], -v[2], ax, ay, az)
+                jacobian[3 * group + c, row] = sign * slopes[i]
+
+
+@uncounted_jit
+def measure_bounds(body, bounds, f, local, positions, rotations, active, at, k):
+    """Write the residuals of a row's bounds from k on; derivatives of satisfied, inactive inequalities are left out.
+
+    The row is posed, and its displacement is in `at.moved`.
+    """
+    residual, jacobian = at.residual, at.jacobian
+    measure_limits(body, bounds, f, local, active, at, k)
+    k += 3 * bounds.joints.shape[0]
+    for h in range(bounds.hinges.shape[0]):
+        group = body.group_of[1 + bounds.hinges[h]]
+        for i in range(2):
+            jacobian[:, k] = 0.0
+            residual[k] = 0.0
+            for c in range(3 if group >= 0 else 0):
+                residual[k] += bounds.sideways[f, h, i, c] * at.moved[3 * group + c]
+                jacobian[3 * group + c, k] = bounds.sideways[f, h, i, c]
+            k += 1
+    for s in range(bounds.soles.shape[0]):
+        joint = bounds.soles[s]
+        px, py, pz = place_of(joint, bounds.sole_offsets[s], positions, rotations)
+        residual[k] = py - bounds.floors[f, s]
+        if residual[k] < 0.0 or active[k]:
+            jacobian[:, k] = 0.0
+            if body.group_of[0] >= 0:
+                jacobian[3 * body.group_of[0] + 1, k] = 1.0
+            a = joint
+            while a >= 0:
+                group = body.group_of[1 + a]
+                if group >= 0:
+                    lx, lz = px - positions[a, 0], pz - positions[a, 2]
+                    for c in range(3):
+                        ax, _, az = world_axis(rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3], c)
+                        jacobian[3 * group + c, k] = az * lx - ax * lz
+                a = body.parents[a]
+        k += 1
+
+
+@uncounted_jit
+def measure_row(body, pins, bounds, f, origin, root, local, positions, rotations, active, at):
+    """Pose row f (poses with a first axis of 1); write its displacement, and residuals of its pins and bounds."""
     o = 0 if body.offsets.shape[0] == 1 else f
     begin, end = pins.starts[f], pins.starts[f + 1]
     forward(body.parents, body.offsets[o : o + 1], root, local, positions, rotations)
+    displacement_from(body.groups, origin, Pose(root[0], local[0]), at.moved)
     at.jacobian[:, : 3 * (end - begin)] = 0.0
     for pin in range(begin, end):
         measure_pin(body, pins, pin, positions[0], rotations[0], at, 3 * (pin - begin))
+    measure_bounds(body, bounds, f, local[0], positions[0], rotations[0], active, at, 3 * (end - begin))
 
 
 @uncounted_jit
@@ -247,13 +370,29 @@ def decide(trial, stage, count, damping, growth, schedule):
     return accepted, stage, count + 1, damping, growth
 
 
+@uncounted_jit
+def weigh_bounds(bounds, turn_weight, level, hinge_level, k, weights, shares, levels, one_sided):
+    """Write weight, share, level and one-sidedness of the residuals of bounds from k on."""
+    limits, hinges = 3 * bounds.joints.shape[0], 2 * bounds.hinges.shape[0]
+    for i in range(bound_count(bounds)):
+        is_hinge = limits <= i < limits + hinges
+        weights[k + i] = turn_weight if i < limits else 1.0
+        shares[k + i] = 1.0
+        levels[k + i] = hinge_level if is_hinge else level
+        one_sided[k + i] = not is_hinge
+
+
 @jit
-def solve_pins(body, pins, terms, schedule, reference, pose, rounds):
-    """Write the poses that meet their pins, row by row; `pose` holds the start of the search; rounds (F,): steps."""
-    widest = 1
+def solve_pins(body, pins, bounds, terms, schedule, reference, pose, rounds):
+    """Write the poses that meet pins and bounds, row by row; `pose` holds the start of the search; rounds: steps (F,).
+
+    The last two columns of the penalties are those of bounds and of hinges.
+    """
+    further, widest = bound_count(bounds), 1
     for f in range(pose.root.shape[0]):
-        widest = max(widest, 3 * (pins.starts[f + 1] - pins.starts[f]))
+        widest = max(widest, 3 * (pins.starts[f + 1] - pins.starts[f]) + further)
     joint_count, unknowns = pose.local.shape[1], 3 * body.groups.shape[0]
+    levels = schedule.penalties.shape[1]
     work = workspace(unknowns, widest)
     now = Linearization(np.empty(unknowns), np.empty(widest), np.empty((unknowns, widest)))
     then = Linearization(np.empty(unknowns), np.empty(widest), np.empty((unknowns, widest)))
@@ -264,26 +403,43 @@ def solve_pins(body, pins, terms, schedule, reference, pose, rounds):
     trial = Pose(trial_root[0], trial_local[0])
     for f in range(pose.root.shape[0]):
         begin = pins.starts[f]
-        count = 3 * (pins.starts[f + 1] - begin)
+        of_pins = 3 * (pins.starts[f + 1] - begin)
+        count = of_pins + further
         rounds[f] = 0
         if count == 0:
             continue
-        for k in range(count):
+        for k in range(of_pins):
             pin = begin + k // 3
             own_weights[k], own_shares[k], own_levels[k] = terms.weights[pin], terms.shares[pin], terms.levels[pin]
+            one_sided[k] = False
+        weigh_bounds(
+            bounds, terms.turn_weight, levels - 2, levels - 1, of_pins, own_weights, own_shares, own_levels, one_sided
+        )
+        active[:] = False
         objective = Objective(body.costs, weights, one_sided, active, count)
         origin, here = Pose(reference.root[f], reference.local[f]), Pose(pose.root[f], pose.local[f])
-        measure_row(body, pins, f, pose.root[f : f + 1], pose.local[f : f + 1], positions, rotations, now)
-        displacement_from(body.groups, origin, here, now.moved)
+        measure_row(
+            body,
+            pins,
+            bounds,
+            f,
+            origin,
+            pose.root[f : f + 1],
+            pose.local[f : f + 1],
+            positions,
+            rotations,
+            active,
+            now,
+        )
         stage, tries, damping, growth = 0, 0, 0.0, 2.0
         while stage < schedule.penalties.shape[0]:
             weigh(own_weights, own_shares, own_levels, schedule.penalties[stage], count, weights)
             longest, predicted = propose(body.groups, objective, now, damping, work, here, trial)
-            measure_row(body, pins, f, trial_root, trial_local, positions, rotations, then)
-            displacement_from(body.groups, origin, trial, then.moved)
+            measure_row(body, pins, bounds, f, origin, trial_root, trial_local, positions, rotations, active, then)
             value, tried = value_of(objective, now), value_of(objective, then)
+            activated = not tried <= value and activate(objective, now, then)
             accepted, stage, tries, damping, growth = decide(
-                Trial(value, tried, predicted, longest, False), stage, tries, damping, growth, schedule
+                Trial(value, tried, predicted, longest, activated), stage, tries, damping, growth, schedule
             )
             rounds[f] += 1
             if accepted:
@@ -292,7 +448,7 @@ def solve_pins(body, pins, terms, schedule, reference, pose, rounds):
 
 
 @jit
-def advance_rows(first, body, pins, terms, schedule, poses, measured, state):
+def advance_rows(first, body, pins, bounds, terms, schedule, poses, measured, state):
     """Advance the rows of `measured` by one step: accept or reject their trials, then propose the next ones.
 
     `first`: the trials are the start of the search and are accepted as they are.
@@ -309,16 +465,18 @@ def advance_rows(first, body, pins, terms, schedule, poses, measured, state):
         own_weights, own_shares, own_levels = terms.weights[f], terms.shares[f], terms.levels[f]
         objective = Objective(body.costs, weights, one_sided, active, count)
         at = Linearization(state.moved[f], state.residuals[f], state.jacobians[f])
-        measure_row(body, pins, f, trial.root[f : f + 1], trial.local[f : f + 1], positions, rotations, new)
-        own = 3 * (pins.starts[f + 1] - pins.starts[f])
+        origin, ahead = Pose(reference.root[f], reference.local[f]), Pose(trial.root[f], trial.local[f])
+        measure_row(
+            body, pins, bounds, f, origin, trial.root[f : f + 1], trial.local[f : f + 1], positions, rotations, active,
+            new,
+        )  # fmt: skip
+        own = 3 * (pins.starts[f + 1] - pins.starts[f]) + bound_count(bounds)
         for e in range(count - own):
             k = own + e
             new.residual[k] = measured.residuals[b, e]
             if takes_part(k, new.residual, one_sided, active):
                 for c in range(unknowns):
                     new.jacobian[c, k] = measured.jacobians[b, e, c]
-        origin, ahead = Pose(reference.root[f], reference.local[f]), Pose(trial.root[f], trial.local[f])
-        displacement_from(body.groups, origin, ahead, new.moved)
         accepted = True
         if not first:
             weigh(own_weights, own_shares, own_levels, schedule.penalties[state.stages[f]], count, weights)
@@ -342,6 +500,22 @@ def advance_rows(first, body, pins, terms, schedule, poses, measured, state):
             state.longest[f], state.predicted[f] = propose(
                 body.groups, objective, at, state.dampings[f], work, here, ahead
             )
+
+
+@jit
+def broken_rows(bounds, local, positions, rotations, allowed, out):
+    """Write (F,) whether a row exceeds a joint limit or has a sole below its floor by more than `allowed` (rad, m)."""
+    for f in range(local.shape[0]):
+        out[f] = False
+        for b in range(bounds.joints.shape[0]):
+            v = anatomical_turn(bounds.above[b], local[f, bounds.joints[b]], bounds.below[b], bounds.own[f, b])
+            for i in range(3):
+                if v[i] < bounds.lower[f, b, i] - allowed[0] or v[i] > bounds.upper[f, b, i] + allowed[0]:
+                    out[f] = True
+        for s in range(bounds.soles.shape[0]):
+            _, y, _ = place_of(bounds.soles[s], bounds.sole_offsets[s], positions[f], rotations[f])
+            if y < bounds.floors[f, s] - allowed[1]:
+                out[f] = True
 
 
 def _read_only(*shape):
@@ -371,27 +545,41 @@ def _pose(read_only=False):
     return Pose(root, local) if read_only else Pose(np.array(root), np.array(local))
 
 
+def _bounds():
+    """Return limits of one joint, a hinge and a sole in one row."""
+    one, zero = np.ones(1, np.int64), np.zeros((1, 1, 3))
+    return Bounds(
+        one, _read_only(1, 4), _read_only(1, 4), zero, zero - 9.0, zero + 9.0, one, np.zeros((1, 1, 2, 3)), one,
+        np.zeros((1, 3)), np.zeros((1, 1)),
+    )  # fmt: skip
+
+
 def _schedule():
-    return Schedule(np.ones((1, 1)), np.ones(1), 1)
+    return Schedule(np.ones((1, 3)), np.ones(1), 1)
 
 
 def _smallest_solve():
-    terms = PinTerms(np.ones(1), np.ones(1), np.zeros(1, np.int64))
-    return _body(), _pins(), terms, _schedule(), _pose(True), _pose(), np.zeros(1, np.int64)
+    terms = PinTerms(np.ones(1), np.ones(1), np.zeros(1, np.int64), 0.25)
+    return _body(), _pins(), _bounds(), terms, _schedule(), _pose(True), _pose(), np.zeros(1, np.int64)
 
 
 def _smallest_advance():
-    rows, three = np.zeros(1, np.int64), np.zeros((1, 3))
+    rows, wide = np.zeros(1, np.int64), 9
     terms = RowTerms(
-        np.ones((1, 3)), three, np.zeros((1, 3), np.int64), np.zeros((1, 3), np.bool_), np.array([3])
+        np.ones((1, wide)), np.zeros((1, wide)), np.zeros((1, wide), np.int64), np.zeros((1, wide), np.bool_),
+        np.array([wide]),
     )  # fmt: skip
     state = State(
-        np.zeros((1, 9)), np.zeros((1, 3)), np.zeros((1, 9, 3)), np.zeros((1, 3), np.bool_), np.zeros(1, np.int64),
-        np.zeros(1, np.int64), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1),
+        np.zeros((1, 9)), np.zeros((1, wide)), np.zeros((1, 9, wide)), np.zeros((1, wide), np.bool_),
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1),
     )  # fmt: skip
     poses = Poses(_pose(True), _pose(), _pose())
     measured = Measured(rows, np.zeros((1, 0)), np.zeros((1, 0, 9)))
-    return True, _body(), _pins(), terms, _schedule(), poses, measured, state
+    return True, _body(), _pins(), _bounds(), terms, _schedule(), poses, measured, state
 
 
-WARMUP = {"solve_pins": _smallest_solve, "advance_rows": _smallest_advance}
+def _smallest_check():
+    return _bounds(), _read_only(1, 2, 4), np.zeros((1, 2, 3)), np.zeros((1, 2, 4)), np.zeros(2), np.zeros(1, np.bool_)
+
+
+WARMUP = {"solve_pins": _smallest_solve, "advance_rows": _smallest_advance, "broken_rows": _smallest_check}

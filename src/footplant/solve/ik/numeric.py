@@ -6,14 +6,17 @@ For each frame by itself the displacement x from the input pose minimises
     Σ rigidity·x² + Σ weight·penalty·residual(x)²
 
 with growing penalties of the hard constraints. The paper uses conjugate gradients; with analytic Jacobians Gauss–Newton
-steps converge faster. Pins (see `ik.pins`) are compiled; every other kind, those of other packages too, provides
-residuals and Jacobians at all frames that are still being solved.
+steps converge faster. Pins (see `ik.pins`) and bounds (see `ik.bounds`) are compiled; every other kind, those of other
+packages too, provides residuals and Jacobians at all frames that are still being solved.
+
+Given `bounds`, all angles of a limb are unknowns: a hinge that bends, a shoulder and the rows of its end leave one
+angle free, the paper's swivel (section 5.2), which the objective over all joints decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +26,9 @@ from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import METRES_PER_RADIAN, IkSolution, require_joints, worst_error
+from footplant.solve.ik.bounds import PoseBounds, no_bounds, rows_of
 from footplant.solve.ik.pins import collect, eased_targets, is_pin
-from footplant.solve.ik.settings import NUMERIC
+from footplant.solve.ik.settings import EDITING, NUMERIC
 from footplant.solve.ik.threads import in_parts
 
 
@@ -38,12 +42,28 @@ class Numeric:
     """Cost of translating the root, per m²."""
     joints: Mapping[int, float] = field(default_factory=dict)
     """Joint → its own rigidity; others keep `rigidity`."""
+    bounds: PoseBounds | None = None
+    """Joint limits, hinges and ground that every pose keeps, before all constraints; None: none."""
+    gradual: bool = True
+    """Whether penalties grow in stages; without, poses that nearly meet their constraints are solved faster."""
     iterations: int = 30
     """Largest number of steps in each stage."""
     tolerance: float = 1e-4
     """Metres up to which a hard constraint counts as reached."""
     threads: int = 1
     """Number of threads that share the frames; the result does not depend on it."""
+
+    def restoring(self, held: Sequence[int] = ()) -> Numeric:
+        """Return the IK that restores constraints by the limbs, and by the trunk only where they cannot.
+
+        Splines move the trunk smoothly; what the limbs take up at one frame must not shake it. held: joints that stay
+        as they are too.
+        """
+        trunk = set(held)
+        if self.bounds is not None:
+            trunk |= set(range(len(self.bounds.character.skeleton))) - self.bounds.limb_joints
+        place = self.place if self.bounds is None else EDITING.held
+        return replace(self, gradual=False, place=place, joints={**self.joints, **dict.fromkeys(trunk, EDITING.held)})
 
     def refuses(self, constraint: Constraint) -> str | None:
         """Return why it cannot honour a constraint; None when it can."""
@@ -107,8 +127,20 @@ class _Task:
         self.numeric, self.motion, self.frames = numeric, reference.motion, reference.frames
         skeleton = self.motion.skeleton
         self.offsets = skeleton.offsets[None] if self.motion.offsets is None else self.motion.offsets
-        self.penalties, level = _penalties([*pinned, *others])
-        self.pins = collect(reference, pinned)
+        penalties, level = _penalties([*pinned, *others], numeric.bounds is not None)
+        self.penalties = penalties if numeric.gradual else penalties[-1:]
+        gains = NUMERIC.gains if numeric.bounds is None else (*NUMERIC.gains[:-1], EDITING.gain)
+        self.gains = np.array(gains if numeric.gradual else gains[-1:])
+        self.bounds = no_bounds(len(self.frames)) if numeric.bounds is None else numeric.bounds.at(begun)
+        if numeric.bounds is None or numeric.gradual:
+            self.pins = collect(reference, pinned)
+            self.shares = np.array(self.pins.activations)
+        else:
+            self.pins, self.shares, pinned = numeric.bounds.pins_with_foot_goals(reference, pinned)
+        if numeric.bounds is not None:
+            goals = np.array([not isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
+            start = EDITING.ramp_start * goals
+            self.shares = start + (1.0 - start) * self.shares
         weights = np.array([_weight(c) for c in pinned], float)[self.pins.sources]
         self.weights, self.targets = weights, eased_targets(self.pins, reference)
         self.levels = np.array([level(c) for c in pinned], np.int64)[self.pins.sources]
@@ -122,6 +154,8 @@ class _Task:
             path = np.zeros(1 + len(skeleton), bool)
             path[[0, *(1 + np.array(skeleton.chain(joint)))]] = True
             used |= path & self.chains[chain]
+        for joint in () if numeric.bounds is None else numeric.bounds.moved_joints:
+            used[[0, *(1 + np.array(skeleton.chain(joint)))]] = True
         self.groups = np.flatnonzero(used)
         self.group_of = np.full(1 + len(skeleton), -1)
         self.group_of[self.groups] = np.arange(len(self.groups))
@@ -134,7 +168,8 @@ class _Task:
         self.extra = np.zeros(len(self.frames), np.int64)
         for other in self.others:
             self.extra += other.wide * (other.activation > 0)
-        widest = int((3 * np.diff(self.pins.starts) + self.extra).max(initial=1))
+        self.of_bounds = 3 * len(self.bounds.joints) + 2 * len(self.bounds.hinges) + len(self.bounds.soles)
+        widest = int((3 * np.diff(self.pins.starts) + self.of_bounds + self.extra).max(initial=1))
         wide = max(widest * len(self.columns), 1)
         most = max(min(NUMERIC.batch, NUMERIC.jacobian_budget // wide), 1)
         self.rows_at_once = most if self.others else max(len(self.frames), 1)
@@ -195,36 +230,42 @@ class _Task:
             starts, self.pins.kinds[pins], self.pins.joints[pins], self.pins.offsets[pins], self.targets[pins],
             self.pins.axes[pins], self.chain_of[pins], self.chains,
         )  # fmt: skip
-        schedule = kernel.Schedule(self.penalties, np.array(NUMERIC.gains), self.numeric.iterations)
+        schedule = kernel.Schedule(self.penalties, self.gains, self.numeric.iterations)
         reference = kernel.Pose(self.motion.root[rows], self.motion.rotations[rows])
-        pose = kernel.Pose(root[rows], rotations[rows])
+        pose, bounds = kernel.Pose(root[rows], rotations[rows]), rows_of(self.bounds, rows)
         if not self.others:
             rounds = np.empty(rows.stop - rows.start, np.int64)
-            terms = kernel.PinTerms(self.weights[pins], self.pins.activations[pins], self.levels[pins])
-            kernel.solve_pins(body, table, terms, schedule, reference, pose, rounds)
+            terms = kernel.PinTerms(self.weights[pins], self.shares[pins], self.levels[pins], METRES_PER_RADIAN**2)
+            kernel.solve_pins(body, table, bounds, terms, schedule, reference, pose, rounds)
             return
-        self._solve_mixed(rows, body, table, pins, schedule, reference, pose)
+        self._solve_mixed(rows, body, table, bounds, pins, schedule, reference, pose)
 
-    def _solve_mixed(self, rows: slice, body, table, pins: slice, schedule, reference, pose) -> None:
+    def _solve_mixed(self, rows: slice, body, table, bounds, pins: slice, schedule, reference, pose) -> None:
         """Iterate over all unfinished rows together, evaluating the other constraints between the compiled steps."""
         from footplant.solve.ik import _numeric as kernel
 
         root, rotations = pose
         starts, count, unknowns = table.starts, len(root), len(self.columns)
-        counts = 3 * np.diff(starts) + self.extra[rows]
+        counts = 3 * np.diff(starts) + self.of_bounds + self.extra[rows]
         widest = max(int(counts.max(initial=0)), 1)
         weights, shares = np.zeros((count, widest)), np.ones((count, widest))
         levels, one_sided = np.zeros((count, widest), np.int64), np.zeros((count, widest), bool)
         of_pin = np.repeat(np.arange(count), np.diff(starts))
         place = 3 * (np.arange(len(of_pin)) - starts[of_pin])
         for i in range(3):
-            weights[of_pin, place + i], shares[of_pin, place + i] = self.weights[pins], self.pins.activations[pins]
+            weights[of_pin, place + i], shares[of_pin, place + i] = self.weights[pins], self.shares[pins]
             levels[of_pin, place + i] = self.levels[pins]
+        limits, hinges, level = 3 * len(bounds.joints), 2 * len(bounds.hinges), self.penalties.shape[1] - 2
+        number = np.arange(self.of_bounds)
+        is_hinge = (number >= limits) & (number < limits + hinges)
+        own = np.arange(count)[:, None], 3 * np.diff(starts)[:, None] + number
+        weights[own], shares[own] = np.where(number < limits, METRES_PER_RADIAN**2, 1.0), 1.0
+        levels[own], one_sided[own] = np.where(is_hinge, level + 1, level), ~is_hinge
         for other in self.others:
             constraint, active = other.constraint, other.activation[rows]
             at = np.flatnonzero(active > 0)
             for i in range(other.wide):
-                slot = 3 * np.diff(starts)[at] + other.slots[rows][at] + i
+                slot = 3 * np.diff(starts)[at] + self.of_bounds + other.slots[rows][at] + i
                 weights[at, slot], shares[at, slot] = _weight(constraint), active[at]
                 levels[at, slot] = other.level
                 one_sided[at, slot] = constraint.inequality
@@ -240,7 +281,7 @@ class _Task:
         while len(unfinished):
             others = self._evaluate(rows, unfinished, trial.root, trial.local, active[unfinished])
             measured = kernel.Measured(unfinished, *others)
-            kernel.advance_rows(first, body, table, terms, schedule, poses, measured, state)
+            kernel.advance_rows(first, body, table, bounds, terms, schedule, poses, measured, state)
             unfinished, first = unfinished[stages[unfinished] < len(self.penalties)], False
 
     def _evaluate(
@@ -248,7 +289,7 @@ class _Task:
     ) -> tuple[NDArray, NDArray]:
         """Return residuals (B, E) and Jacobians (B, E, n) of the constraints that are not pins, at trial poses."""
         numbers = rows.start + busy
-        of_pins = 3 * (self.pins.starts[numbers + 1] - self.pins.starts[numbers])
+        before = 3 * (self.pins.starts[numbers + 1] - self.pins.starts[numbers]) + self.of_bounds
         offsets = None if self.motion.offsets is None else self.motion.offsets[numbers]
         kinematics = Kinematics(self.motion.like(root[busy], rotations[busy], offsets), self.frames[numbers])
         widest = int(self.extra[numbers].max(initial=0))
@@ -262,7 +303,7 @@ class _Task:
             residuals[at[:, None], other.slots[numbers[at]][:, None] + np.arange(other.wide)] = residual
             if other.constraint.inequality:
                 # satisfied inequalities do not enter the step, and derivatives are most of the work
-                slots = (of_pins + other.slots[numbers])[at][:, None] + np.arange(other.wide)
+                slots = (before + other.slots[numbers])[at][:, None] + np.arange(other.wide)
                 needed = np.flatnonzero(((residual < 0) | active[at[:, None], slots]).any(axis=1))
                 at, part = at[needed], part if len(needed) == len(at) else part[needed]
             if not len(at):
@@ -297,19 +338,23 @@ def _rank(constraint: Constraint) -> tuple[int, bool]:
     return constraint.priority, isinstance(constraint, JointLimits | ConeTwist | Hinge)
 
 
-def _penalties(constraints: Sequence[Constraint]) -> tuple[NDArray, Callable[[Constraint], int]]:
+def _penalties(constraints: Sequence[Constraint], bounded: bool) -> tuple[NDArray, Callable[[Constraint], int]]:
     """Return the penalty table (stages, levels) of hard and soft constraints, and a function for a constraint's level.
 
     Hard priorities count by their order, not by their numbers: where one cannot be met beside another, the error left
-    to the higher one is negligible.
+    to the higher one is negligible. The last two columns are those of bounds, above all constraints, and of hinges.
     """
     hard = sorted({_rank(c) for c in constraints if c.hard})
     soft = sorted({c.priority for c in constraints if not c.hard})
     step = min(1.0, NUMERIC.hard_priority_steps / max(len(hard) - 1, 1))
-    table = np.empty((len(NUMERIC.penalties), len(hard) + len(soft)))
-    for stage, (base, power) in enumerate(zip(NUMERIC.penalties, NUMERIC.hard_priority_powers)):
-        table[stage, : len(hard)] = base * 10.0 ** (power * step * np.arange(len(hard)))
-        table[stage, len(hard) :] = NUMERIC.soft_weight * NUMERIC.soft_priority_ratio ** np.clip(soft, -2.0, 2.0)
+    ratios = [10.0 ** (power * step) for power in NUMERIC.hard_priority_powers]
+    bases, ratios = (EDITING.penalties, EDITING.priority_ratios) if bounded else (NUMERIC.penalties, ratios)
+    table = np.empty((len(bases), len(hard) + len(soft) + 2))
+    for stage, (base, ratio) in enumerate(zip(bases, ratios)):
+        table[stage, : len(hard)] = base * ratio ** np.arange(len(hard))
+        table[stage, len(hard) : -2] = NUMERIC.soft_weight * NUMERIC.soft_priority_ratio ** np.clip(soft, -2.0, 2.0)
+        table[stage, -2] = base * ratio ** len(hard)
+    table[:, -1] = EDITING.off_hinge
 
     def level(constraint: Constraint) -> int:
         return hard.index(_rank(constraint)) if constraint.hard else len(hard) + soft.index(constraint.priority)

@@ -79,6 +79,44 @@ class NumericSettings:
 
 
 @dataclass(frozen=True)
+class EditingSettings:
+    """Tuning of the poses of direct manipulation and fitting: equation 4 of Lee & Shin (1999) over all joints."""
+
+    rigidity: Mapping[str, float] = _frozen(
+        place=10.0, hips=2.0, spine=2.0, neck=1.0, head=1.0, clavicle=2.0, upper_arm=1.0, lower_arm=1.0, hand=1.0,
+        upper_leg=1.0, lower_leg=1.0, foot=1.0, toes=1.0,
+    )  # fmt: skip
+    """α: cost of translating the root ("place", 1/m²) and of rotating the joints of a role (1/rad²)."""
+    off_hinge: float = 100.0
+    """Cost of rotating an elbow or a knee off its hinge axis (1/rad²)."""
+    clear_bend: float = 0.17
+    """Radians of flexion from which an elbow or a knee shows its own hinge axis."""
+    held: float = 1e3
+    """Rigidity of the trunk while the limbs restore constraints around an edit (1/rad², 1/m²). With the trunk's own
+    rigidity the head of the sample walk jerks by 11,000 m/s² where footplants ramp in; with 1e3 by none, and what legs
+    cannot reach the trunk still gives."""
+    penalties: tuple[float, ...] = (1e1, 1e2, 1e3, 1e4)
+    """Weights of the lowest hard priority in each stage (1/m²). A goal of weight 1e4 is met to 0.1 mm; with 1e6 two
+    plants of a foot that contradict one another by half a millimetre bend the objective so much that steps crawl
+    (30 instead of 4 a frame, peak acceleration 355 instead of 67 m/s² on the sample walk)."""
+    priority_ratios: tuple[float, ...] = (3.0, 3.0, 3.0, 30.0)
+    """Ratio between the weights of neighbouring hard priorities in each stage; bounds are one above all. With 10 in the
+    last one an unreachable goal pulls planted feet by centimetres."""
+    gain: float = 1e-6
+    """Relative decrease of the objective below which the last stage ends."""
+    ramp_start: float = 0.65
+    """How strongly a goal other than a footplant counts where its ramp begins, as a share of a ramp: 0.65 is a weight
+    of about 80. Its target begins at the point's own place, so nothing jumps; with 0.5 a head that eases down by 50 mm
+    is up to 6 mm behind its share, with 0 up to 22 mm."""
+    foot_turn: float = 0.5
+    """How strongly a foot of which one point is planted keeps its rotation while constraints are restored, as a share
+    of a ramp: 0.5 is a weight of about 50. At 0 it swings about the point (peak acceleration 405 instead of 201 m/s²
+    where a step is moved); from 0.7 on the point slips by more than a millimetre where the ground holds the sole."""
+    ignored: tuple[float, float] = (0.005, 0.0005)
+    """Excess of a joint limit (radians) and depth of a sole (metres) that need no correction."""
+
+
+@dataclass(frozen=True)
 class GroupCcdSettings:
     """Tuning of the group solver (Kulpa, Multon & Arnaldi 2005)."""
 
@@ -104,5 +142,6 @@ class PuppetSettings:
 HYBRID = HybridSettings()
 LIMB_GOALS = LimbGoalSettings()
 NUMERIC = NumericSettings()
+EDITING = EditingSettings()
 GROUP_CCD = GroupCcdSettings()
 PUPPET = PuppetSettings()

@@ -35,6 +35,7 @@ from footplant.problem import (
 from footplant.solve.closing import ExactPass
 from footplant.solve.displacement import LEAST_KNOTS, PAPER_RATE, displaced, fit_near
 from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.numeric import Numeric
 from footplant.spline import fit_multilevel
 
 
@@ -93,7 +94,7 @@ class Hierarchical:
             if progress:
                 progress(f"level {number + 1}", min(number / (len(self.spacings) + self.exact), 1.0))
             every = _stride(spacing * motion.fps / PAPER_RATE)
-            asked, away, reached = _posed(ik, now, problem.constraints, frames, every)
+            asked, away, reached = _posed(ik, now, problem.constraints, _with_broken(ik, now, frames), every)
             motion = displaced(motion, away, asked, spacing)
             now = Kinematics(motion)
             before, left = left, watch.lap(f"{spacing:g} frames a knot", now)
@@ -107,6 +108,7 @@ class Hierarchical:
         if self.exact:
             if progress:
                 progress("exact", len(self.spacings) / (len(self.spacings) + 1))
+            frames = _with_broken(ik, Kinematics(motion), frames)
             motion, reached = ExactPass(ik, lean=self.further > 0).enforce(motion, problem, frames)
             watch.lap("exact", motion)
         return watch.finish("hierarchical", motion, reachable=bool(reached.all()))
@@ -176,6 +178,13 @@ def _stride(knots: float) -> int:
     With an odd stride, samples of frame-to-frame jitter alternate between its two sides.
     """
     return max(2 * int(0.5 * (knots / SETTINGS.samples_per_knot - 1.0)) + 1, 1)
+
+
+def _with_broken(ik: Ik, now: Kinematics, frames: NDArray) -> NDArray:
+    """Return the constrained frames, and those at which the displacement breaks a bound of the IK, in order."""
+    if not isinstance(ik, Numeric) or ik.bounds is None:
+        return frames
+    return np.union1d(frames, np.flatnonzero(ik.bounds.broken(now)))
 
 
 def _posed(
