@@ -7,6 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from footplant import rotation, samples
 from footplant.constraints import Footplant
@@ -14,6 +16,7 @@ from footplant.contacts.detection import find_contacts
 from footplant.feet.foot_curves import foot_curve
 from footplant.feet.planting import can_plant, plant_feet
 from footplant.geometry import Plane
+from footplant.humanoid.limits import anatomical_turns, clamp_to_limits, limit_excess
 from footplant.humanoid.reference import reference_pose
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -245,3 +248,41 @@ def test_the_pelvis_tilts_where_one_foot_stands_higher():
     assert 0.2 * height < hips.min() <= hips.max() < height
     for role in ("neck", "head", "left_upper_arm"):
         assert rotation.angle(after.rotations[:, roles[role]], before.rotations[:, roles[role]]).max() < 1e-6
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_a_joint_is_clamped_to_its_limits_or_to_what_it_had(seed):
+    character, rng = walk().character, np.random.default_rng(seed)
+    toes, count = character.require_roles()["left_toes"], 20
+    assert character.limits is not None
+    rotations, own = (rotation.exp(rng.normal(0.0, 0.8, (count, 3))) for _ in range(2))
+    found = clamp_to_limits(character, toes, rotations, own)
+
+    def turns(local):
+        whole = np.tile(rotation.identity(1), (count, len(character.skeleton), 1))
+        whole[:, toes] = local
+        return anatomical_turns(character, whole)[:, toes]
+
+    low = np.minimum(character.limits.lower[toes], turns(own))
+    high = np.maximum(character.limits.upper[toes], turns(own))
+    assert (turns(found) > low - 1e-9).all()
+    assert (turns(found) < high + 1e-9).all()
+    inside = ((turns(rotations) >= low) & (turns(rotations) <= high)).all(axis=1)
+    assert np.array_equal(found[inside], rotations[inside])
+    assert not np.allclose(found[~inside], rotations[~inside]) or inside.all()
+
+
+def test_toes_of_a_foot_that_points_down_bend_no_further_than_toes_do():
+    """A foot turned past the vertical over its planted ball: its toes stay within their limits."""
+    character, motion = walk().character, standing()
+    roles = character.require_roles()
+    rotations = np.array(motion.rotations)
+    down = rotation.exp(np.array([np.radians(85.0), 0.0, 0.0]))
+    rotations[:, roles["left_foot"]] = rotation.multiply(down, rotations[:, roles["left_foot"]])
+    tilted = motion.like(motion.root + [0.0, 0.1, 0.0], rotations)
+    ball = character.contacts["left_ball"]
+    wanted = (Footplant(point=ball, place=Kinematics(tilted).point(ball)[0] * [1, 0, 1], frames=range(30)),)
+    found = plant_feet(tilted, character, wanted, FLOOR).motion
+    added = limit_excess(character, found.rotations) - limit_excess(character, tilted.rotations)
+    assert added[:, roles["left_toes"]].max() < np.radians(0.1)

@@ -48,6 +48,9 @@ class FootSettings:
     """Metres of penetration between footplants that are left: lifting a foot bends its knee."""
     settle: float = 0.15
     """Seconds before and after a plant over which a foot may be in the ground as far as the plant leaves it there."""
+    most_back: float = 0.3
+    """Radians by which a swinging foot is turned back to its ankle's limits; where more would be needed, as in
+    acrobatics, it is left as it is."""
     rounds: int = 4
     """Maximum rounds in which a pivoting foot's free end is kept above the ground."""
 
@@ -64,11 +67,13 @@ def foot_curve(
     ground: Ground,
     allowed: Mapping[str, ArrayLike] | None = None,
     parts: Sequence[str] = SOLE,
+    within: tuple[NDArray, NDArray] | None = None,
     settings: FootSettings = FOOT_SETTINGS,
 ) -> FootCurve:
     """Return the curve of one foot for a reference motion and footplants.
 
     allowed: contact point → metres, 0 or below: how deep it may be in the ground. parts: those that must be above it.
+    within: world rotations (F, 4) of an earlier curve, and the nearest ones (F, 4) within the ankle's limits.
     """
     character.require_fit(kinematics.motion.skeleton)
     frames, fps = len(kinematics.motion), kinematics.motion.fps
@@ -86,7 +91,7 @@ def foot_curve(
     depths = {
         part: np.broadcast_to(np.minimum(given.get(f"{side}_{part}", 0.0), -settings.depth), frames) for part in points
     }
-    turned = _turned(kinematics, character, foot, reference, arms, held, ground, depths, settings)
+    turned = _turned(kinematics, character, foot, reference, arms, held, ground, depths, within, settings)
     places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)
     total = held["heel"][1] + held["ball"][1]
     for part, (place, share) in held.items():
@@ -156,7 +161,8 @@ def _held(
 
 def _turned(
     kinematics: Kinematics, character: Character, foot: int, reference: NDArray, arms: Mapping[str, NDArray],
-    held: Mapping[str, tuple[NDArray, NDArray]], ground: Ground, depths: Mapping[str, NDArray], settings: FootSettings,
+    held: Mapping[str, tuple[NDArray, NDArray]], ground: Ground, depths: Mapping[str, NDArray],
+    within: tuple[NDArray, NDArray] | None, settings: FootSettings,
 ) -> NDArray:  # fmt: skip
     """Return the foot's world rotations (F, 4)."""
     if "heel" not in arms or "ball" not in arms:
@@ -170,6 +176,8 @@ def _turned(
         wanted = _lying(character, foot, reference, sole, balls - heels, lying, ground, heels, settings)
         squares[lying] += HARD * np.eye(3)
         vectors[lying] += HARD * rotation.log(rotation.multiply(wanted, rotation.inverse(reference[lying])))
+    if within is not None:
+        _add_limits(squares, vectors, reference, *within, ~on_one, settings.most_back)
     x = _smooth(squares, vectors, settings.turn_time * fps)
     # one end planted: the other stays above the ground
     across = rotation.cross(rotation.rotate(reference, sole), rotation.AXES["y"])
@@ -203,6 +211,21 @@ def _turned(
     if lying.any():
         turned[lying] = wanted
     return turned
+
+
+def _add_limits(
+    squares: NDArray, vectors: NDArray, reference: NDArray, earlier: NDArray, nearest: NDArray, swing: NDArray,
+    most: float,
+) -> None:  # fmt: skip
+    """Add rows that turn a foot back to its ankle's limits, where an earlier curve turned it beyond."""
+    back = rotation.log(rotation.multiply(nearest, rotation.inverse(earlier)))
+    angle = np.linalg.norm(back, axis=1)
+    rows = np.flatnonzero(swing & (angle > 1e-6) & (angle < most))
+    if len(rows):
+        axis = back[rows] / angle[rows, None]
+        goal = rotation.log(rotation.multiply(nearest[rows], rotation.inverse(reference[rows])))
+        squares[rows] += BOUND * axis[:, :, None] * axis[:, None, :]
+        vectors[rows] += BOUND * (goal * axis).sum(axis=1)[:, None] * axis
 
 
 def _lying(

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant import rotation
 from footplant.checks import broadcast, frame_span
 from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground
 from footplant.feet.foot_curves import foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
 from footplant.feet.steps import with_foot_length
+from footplant.humanoid.limits import clamp_to_limits
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, Progress, Solution, Stopwatch
@@ -129,13 +131,16 @@ def plant_feet(
             name: broadcast(depth, (len(motion),), f"allowed depths of {name!r}")[span.start : span.stop]
             for name, depth in allowed.items()
         }
-    base = flatten_toes(part, character, shifted, ground)
+    base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
     first = _solve(base, character, shifted, held, ground, depths, settings, ("heel", "ball"), ROUGH_STEPS)
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
     )
     shifted = _as_long_as_the_foot(shifted, level, character)
-    found = _solve(_with_toes(base, level, character), character, shifted, held, ground, depths, settings)
+    within = {side: _within_limits(part, first.motion, character, side) for side in SIDES}
+    found = _solve(
+        _with_toes(part, level, character), character, shifted, held, ground, depths, settings, within=within
+    )
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     root[span.start : span.stop], rotations[span.start : span.stop] = found.motion.root, found.motion.rotations
     placed = list(plants)
@@ -147,21 +152,31 @@ def plant_feet(
 def _solve(
     motion: Motion, character: Character, plants: Sequence[Footplant], palms: Sequence[Footplant], ground: Ground,
     allowed: Mapping[str, ArrayLike] | None, settings: LegSettings, parts: Sequence[str] = ("heel", "ball", "toe"),
-    steps: int | None = None,
+    steps: int | None = None, within: Mapping[str, tuple[NDArray, NDArray]] | None = None,
 ) -> LegSolution:  # fmt: skip
-    kinematics = Kinematics(motion)
-    left, right = (foot_curve(kinematics, character, side, plants, ground, allowed, parts) for side in SIDES)
+    kinematics, near = Kinematics(motion), within or {}
+    left, right = (
+        foot_curve(kinematics, character, side, plants, ground, allowed, parts, near.get(side)) for side in SIDES
+    )
     return solve_legs(kinematics, character, (left, right), _hands(kinematics, character, palms), settings, steps)
 
 
 def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:
-    """Return the motion with another one's toes."""
+    """Return the motion with another one's toes, as far as their joint limits allow."""
     roles, rotations = character.require_roles(), np.array(motion.rotations)
     for side in SIDES:
         toes = roles.get(f"{side}_toes")
         if toes is not None:
-            rotations[:, toes] = other.rotations[:, toes]
+            rotations[:, toes] = clamp_to_limits(character, toes, other.rotations[:, toes], motion.rotations[:, toes])
     return motion.like(motion.root, rotations, motion.offsets)
+
+
+def _within_limits(own: Motion, motion: Motion, character: Character, side: str) -> tuple[NDArray, NDArray]:
+    """Return the world rotations (F, 4) of a motion's foot, and those within the limits that its own motion keeps."""
+    foot, kinematics = character.require_roles()[f"{side}_foot"], Kinematics(motion)
+    nearest = clamp_to_limits(character, foot, motion.rotations[:, foot], own.rotations[:, foot])
+    above = int(character.skeleton.parents[foot])
+    return kinematics.rotations[:, foot], rotation.multiply(kinematics.rotations[:, above], nearest)
 
 
 def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, character: Character) -> tuple[Footplant, ...]:

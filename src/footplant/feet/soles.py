@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -29,6 +30,9 @@ LEFT_ALONE = 0.002
 """Metres of penetration allowed between footplants: lifting a foot bends the knee."""
 MOST_BEND = 1.2
 """Radians; largest upward bend of toes that keeps them above the ground."""
+LEVELLED = (math.radians(100.0), math.radians(140.0))
+"""Radians between a toe's sole and the ground up to which, and from which no longer, toes are laid flat: a foot on its
+side or on its instep stands on its toes as they are."""
 EASE_UP = 0.1
 """Seconds over which a foot is lifted before, and set down after, frames in which it would penetrate the ground."""
 
@@ -100,6 +104,10 @@ def _level_toes(posed: Posed, character: Character, stands: FootSupport, ground:
             kernel.straight_tip(toes, above, pose[toes], offset, posed.positions, posed.rotations, tip)
             flat *= np.clip(1.0 + (tip[:, 1] - ground.height(tip[:, ::2])) / SHALLOW, 0.0, 1.0)
         normals = np.array(normal_of(ground, ball[:, ::2]), order="C")
+        soles = rotation.rotate(rotation.inverse(reference[toes]), rotation.AXES["y"])
+        upright = (rotation.rotate(posed.rotations[:, toes], soles) * normals).sum(axis=1)
+        full, none = LEVELLED
+        share = share * np.clip((none - np.arccos(np.clip(upright, -1.0, 1.0))) / (none - full), 0.0, 1.0)
         kernel.level(toes, above, share, flat, reference[toes], normals, pose[toes], posed.rotations, posed.local)
         posed.turned(toes)
 

@@ -68,6 +68,26 @@ def anatomical_turns(character: Character, rotations: ArrayLike) -> NDArray:
     return rotation.log(rotation.multiply(rotation.multiply(above, local), rotation.inverse(world)))
 
 
+def anatomical_turns_of(character: Character, joint: int, rotations: NDArray) -> NDArray:
+    """Return the rotation vectors (F, 3), radians, of one joint relative to its parent, from local rotations (F, 4)."""
+    above, world = (each[joint] for each in _around(character))
+    return rotation.log(rotation.multiply(rotation.multiply(above, rotations), rotation.inverse(world)))
+
+
+def clamp_to_limits(character: Character, joint: int, rotations: ArrayLike, own: ArrayLike) -> NDArray:
+    """Return local rotations (F, 4) of a joint within its limits, or as far beyond them as its own ones (F, 4) are."""
+    rotations, own = (shaped(each, ("F", 4), "rotations", MotionError) for each in (rotations, own))
+    if character.limits is None or character.roles is None:
+        return rotations
+    above, world = (each[joint] for each in _around(character))
+    turn, kept = (anatomical_turns_of(character, joint, each) for each in (rotations, own))
+    lower, upper = character.limits.lower[joint], character.limits.upper[joint]
+    clamped = np.clip(turn, np.minimum(lower, kept), np.maximum(upper, kept))
+    inside = (clamped == turn).all(axis=1)[:, None]
+    back = rotation.multiply(rotation.multiply(rotation.inverse(above), rotation.exp(clamped)), world)
+    return np.where(inside, rotations, back)
+
+
 def _local(character: Character, rotations: ArrayLike) -> NDArray:
     return shaped(rotations, ("F", len(character.skeleton), 4), "rotations", MotionError)
 

@@ -65,6 +65,8 @@ class Weights(NamedTuple):
     turn: float
     """Per square radian of the pelvis' turn."""
     knee: float
+    pull: float
+    """Force of a planted hand that is out of reach."""
     bend: NDArray
     """(13,) of second differences."""
     speed: NDArray
@@ -245,7 +247,9 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                     for i in range(3):
                         row[i] = leg[i] / length
                         at += row[i] * x[f, i]
-                    _add(square, vector, index, row, 3, BOUND, at - (length - asked.reach[s]))
+                    # with a bounded force: a hand that no leg can bring near drags no body along
+                    weight = min(BOUND, weights.pull / (length - asked.reach[s]))
+                    _add(square, vector, index, row, 3, weight, at - (length - asked.reach[s]))
     return solve_clip(room.squares, room.vectors, weights.bend, weights.speed, room.lower, out)
 
 
@@ -381,7 +385,7 @@ def _smallest():
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
         np.ones(2),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     room = Room(np.empty((1, UNKNOWNS, UNKNOWNS)), np.empty((1, UNKNOWNS)), np.empty((UNKNOWNS, 2 * UNKNOWNS + 1)))
     return reference, asked, weights, room
 

@@ -76,6 +76,10 @@ class LegSettings:
     """Radians of flexion between which a leg's plane goes over from the hinge axis to its own."""
     arm_reach: float = 0.98
     """Fraction of its length to which an arm stretches for a planted hand."""
+    arm_pull: float = 1.0
+    """Metres; a planted hand that is out of reach pulls the hips with the force of legs that far off. With 0.3, long
+    legs miss the rope they climb by 31 mm, with 0.6 by 10; with 1, 2 and no bound, a hand that a knight with short
+    arms cannot reach accelerates him 1.3, 1.9 and 2.7 times as much as the source."""
     steps: int = 20
     """Maximum number of Gauss–Newton steps."""
     slope_steps: int = 8
@@ -352,9 +356,10 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     own = np.repeat([direction, direction, settings.turn / width**2, settings.knee], [3, 6, 2, 2])
     seconds = np.repeat([settings.hips_time, settings.ankle_time, settings.hips_time, settings.knee_time], [3, 6, 2, 2])
     times = np.maximum(seconds * fps, settings.least_frames)
+    pull = 2.0 * direction * settings.arm_pull
     return kernel.Weights(
-        direction, settings.hips * direction, settings.turn, settings.knee, own * times**4, 2.0 * own * times**2
-    )  # fmt: skip
+        direction, settings.hips * direction, settings.turn, settings.knee, pull, own * times**4, 2.0 * own * times**2
+    )
 
 
 def _held_arms(
