@@ -62,6 +62,19 @@ def coarse_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "CALIBRATION", replace(calibration.CALIBRATION, frames=24))
 
 
+@pytest.fixture
+def coarse_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sample motions at 30 frames per second instead of 120, but in a thorough run: for tests of what runs at all."""
+    from footplant import Clip, samples
+
+    def load_coarsely(name: str, load=samples.load) -> Clip:
+        clip = load(name)
+        return replace(clip, motion=clip.motion.resample(30.0))
+
+    if not THOROUGH:
+        monkeypatch.setattr(samples, "load", load_coarsely)
+
+
 def pytest_report_header() -> str:
     if not SHARED_DATA.is_dir():
         return "real clips: none (python tests/real_clips.py takes some from public packages)"

@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 from footplant.cli import main
+from thorough import THOROUGH
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHOWN = {"text", "toml", "json", "csv", "powershell"}
 """Languages of blocks that only show something."""
+SLOW = {"choosing"}
+"""Pages whose commands solve for many seconds at 120 frames per second."""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -52,10 +55,15 @@ def steps(page: Path) -> list[tuple[str, Any]]:
     [page for page in PAGES if {"bash", "python"} & {kind for kind, _ in blocks(page)}],
     ids=lambda page: page.stem,
 )
-def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, capsys):
+def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, capsys, request):
     """All blocks of a page in one folder, in order, each Python block with names of its own."""
     monkeypatch.chdir(tmp_path)
+    if page.stem in SLOW:
+        request.getfixturevalue("coarse_samples")
     for language, step in steps(page):
+        if step[0] == "compare" and not THOROUGH:
+            # its second run of every method is for the times alone
+            step = [*step, "--repeats", "1"]
         if language == "python":
             exec(compile(step, page.name, "exec"), {"__name__": "__main__"})
         else:
