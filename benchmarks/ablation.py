@@ -23,7 +23,7 @@ import numpy as np
 
 from footplant.edits import retarget as edit
 from footplant.feet import foot_curves, planting
-from footplant.solve import legs
+from footplant.solve import arms, legs
 from many_pairs import SHARED, all_pairs, measure_pair
 from timing import print_figures
 
@@ -38,6 +38,9 @@ COLUMNS = {
     "knee_straight_extra_deg": "straight",
     "sole_tilt_deg": "tilt",
     "below_floor_mm": "floor",
+    "forearm_median_deg": "forearm",
+    "arm_in_torso_mm": "in trunk",
+    "hands_mm": "hands",
 }
 """Figure → its heading."""
 
@@ -64,13 +67,31 @@ def foot_setting(**changed: float) -> Callable:
     return partial(patched, planting, "foot_curve", partial(foot_curves.foot_curve, settings=settings))
 
 
-def _unsmoothed(motion, *_):
-    return motion
+def arm_setting(**changed: float) -> Callable:
+    """A variant with other settings of the arms' stage."""
+    settings = replace(arms.ARMS, **changed)
+    return partial(patched, edit, "solve_arms", partial(arms.solve_arms, settings=settings))
+
+
+def _same(first, *_, **__):
+    return first
+
+
+def _no_arms(motion, **_):
+    return arms.ArmsResult(motion)
 
 
 VARIANTS: dict[str, Callable | None] = {
     "as it is": None,
-    "limbs as rough as copied": partial(patched, edit, "no_rougher", _unsmoothed),
+    "limbs as rough as copied": partial(patched, edit, "no_rougher", _same),
+    "palms that only rest on the body hold": partial(patched, edit, "without_idle_palms", _same),
+    "steps not widened with the hips": partial(patched, edit, "hip_width", lambda _: 0.0),
+    "balls not moved to the toe tips": partial(patched, edit, "with_toe_tips", _same),
+    "toes as copied": partial(patched, planting, "flatten_toes", _same),
+    "toe tips in the ground": partial(patched, planting, "lift_toe_tips", _same),
+    "heel and ball as far apart as planned": partial(patched, planting, "_as_long_as_the_foot", _same),
+    "pelvis does not turn": leg_setting(turn=1e6),
+    "pelvis turns ten times as easily": leg_setting(turn=0.1),
     "hips cost nothing": leg_setting(hips=1e-6),
     "hips cost ten times as much": leg_setting(hips=0.2),
     "knees cost a tenth": leg_setting(knee=0.02),
@@ -83,17 +104,25 @@ VARIANTS: dict[str, Callable | None] = {
     "slopes of nearly straight knees": leg_setting(steep=math.radians(2.0)),
     "knees bent by 5 degrees at least": leg_setting(least_flexion=math.radians(5.0)),
     "eight steps": leg_setting(steps=8),
+    "slopes updated to the end": leg_setting(slope_steps=20),
+    "knees bent backwards straighten at once": leg_setting(softness=math.radians(0.1)),
+    "legs bend about their hinge alone": leg_setting(own_plane=(math.radians(170.0), math.radians(175.0))),
+    "legs bend in their own plane alone": leg_setting(own_plane=(math.radians(0.0), math.radians(0.5))),
+    "planted hands at full reach": leg_setting(arm_reach=1.0),
     "feet keep their roll": foot_setting(most_roll=0.0),
     "feet turn in half the time": foot_setting(turn_time=0.06),
     "pivots cost as much as swings": foot_setting(pivot=1.0),
     "heel and ball without crossfade": foot_setting(crossfade=0.0),
     "free ends of pivots in the ground": foot_setting(rounds=0),
+    "no depth is left": foot_setting(depth=0.0),
+    "plants in the ground let go at once": foot_setting(settle=0.0),
+    "no arms": partial(patched, edit, "solve_arms", _no_arms),
 }
 
 
-def measure(pairs: list[tuple[str, str]], data: Path) -> dict[str, float]:
+def measure(pairs: list[tuple[str, str]], data: Path, frames: int | None) -> dict[str, float]:
     """The columns of one variant."""
-    rows = [row for row in (measure_pair(*pair, data) for pair in pairs) if "figures" in row]
+    rows = [row for row in (measure_pair(*pair, data, frames) for pair in pairs) if "figures" in row]
     found = {"pairs": float(len(rows))}
     for name in COLUMNS:
         values = [row["figures"][name] for row in rows if name in row["figures"]]
@@ -110,6 +139,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=40, help="how many pairs are measured")
     parser.add_argument("--seed", type=int, default=1, help="which sample of all pairs is taken")
     parser.add_argument("--data", type=Path, default=SHARED, help="where clips and characters are")
+    parser.add_argument("--frames", type=int, help="frames of each clip (default: all)")
     parser.add_argument("--only", default="", help="variants whose name contains this")
     parser.add_argument("--out", type=Path, help="write the table as JSON")
     parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
@@ -117,18 +147,18 @@ def main() -> None:
     pairs = all_pairs(arguments.data)
     pairs = random.Random(arguments.seed).sample(pairs, min(arguments.pairs, len(pairs)))
     if not arguments.json:
-        print(f"{'variant':<36}" + "".join(f"{heading:>9}" for heading in COLUMNS.values()))
+        print(f"{'variant':<40}" + "".join(f"{heading:>9}" for heading in COLUMNS.values()))
     table = {}
     for name, variant in VARIANTS.items():
         if arguments.only not in name:
             continue
         if variant is None:
-            table[name] = measure(pairs, arguments.data)
+            table[name] = measure(pairs, arguments.data, arguments.frames)
         else:
             with variant():
-                table[name] = measure(pairs, arguments.data)
+                table[name] = measure(pairs, arguments.data, arguments.frames)
         if not arguments.json:
-            print(f"{name:<36}" + "".join(f"{table[name][figure]:9.2f}" for figure in COLUMNS), flush=True)
+            print(f"{name:<40}" + "".join(f"{table[name][figure]:9.2f}" for figure in COLUMNS), flush=True)
     if arguments.json:
         print_figures(
             {f"{name}, {figure}": value for name, row in table.items() for figure, value in row.items()}, as_json=True

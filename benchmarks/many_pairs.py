@@ -19,6 +19,7 @@ import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -63,13 +64,14 @@ def _character(name: str):
     return load_character(name)
 
 
-def measure_pair(clip_name: str, figure_name: str, data: Path) -> dict:
-    """Retarget and measure one pair: its figures, or why there are none."""
+def measure_pair(clip_name: str, figure_name: str, data: Path, most: int | None = None) -> dict:
+    """Retarget and measure one pair, of a long clip its first frames: its figures, or why there are none."""
     from footplant.errors import FootplantError
 
     row: dict = {"clip": clip_name, "character": figure_name}
     try:
         clip = _clip(_place(clip_name, data))
+        clip = clip if most is None else replace(clip, motion=clip.motion[:most])
         if clip.character.roles is None or len(clip.motion) < 10:
             return row | {"skipped": "no human motion"}
         figure = _character(_place(figure_name, data))

@@ -77,7 +77,8 @@ def test_formats(capsys, tmp_path, ending):
 @pytest.mark.quick
 def test_options_change_the_solution(capsys, tmp_path):
     ways = {
-        "scaled": (), "kept": ("--keep-footsteps",), "smooth": ("--fast", "--smooth"), "copied": ("--method", "copy"),
+        "scaled": (), "kept": ("--keep-footsteps",), "smooth": ("--method", "hierarchical", "--smooth"),
+        "fast": ("--fast",), "copied": ("--method", "copy"),
     }  # fmt: skip
     drifts, ends = {}, {}
     for name, options in ways.items():

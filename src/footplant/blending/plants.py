@@ -15,12 +15,12 @@ from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
 from footplant.contacts.settings import SUPPORT
 from footplant.feet.planting import WHOLE_BODY, can_plant, solve_planted
+from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import STEP_SETTINGS, with_foot_length
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.sole_rounds import Soles, solve_soles
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.quality.measure import measure
 from footplant.skeleton import Character

@@ -33,9 +33,7 @@ def retarget(
             "spacetime, puppet (frame by frame, as if live), or copy (rotations alone: feet skate).",
         ),
     ] = "whole-body",
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Feet alone, by the hierarchical method: several times quicker.")
-    ] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Leave arms as they are copied: a quarter of the time.")] = False,
     exact: Exact = True,
     lead_in: LeadInOption = "keep",
     constraints: Annotated[
@@ -66,11 +64,9 @@ def retarget(
     from footplant.edits.retarget import retarget as solve
     from footplant.errors import ConstraintError
     from footplant.feet.lead_in import split_lead_in
-    from footplant.feet.planting import WHOLE_BODY
     from footplant.io import SAMPLE, load_character
     from footplant.quality.fidelity import fidelity
 
-    method = "hierarchical" if fast and method == WHOLE_BODY else method
     chosen = check_method(method, exact, "copy", PUPPET)
     wish = lead_in_option(lead_in)
     if method == PUPPET and constraints is not None:
@@ -87,7 +83,7 @@ def retarget(
             solution = puppet(clip, character, keep_footsteps=keep_footsteps, progress=progress)
         else:
             solution = solve(
-                clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy",
+                clip, character, keep_footsteps=keep_footsteps, method=chosen, arms=not fast, copy=method == "copy",
                 constraints=extra, lead_in=wish, progress=progress,
             )  # fmt: skip
     depth = "skin" if check or result.report is not None else "joints"

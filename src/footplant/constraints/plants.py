@@ -27,21 +27,6 @@ def is_simple_plant(constraint: Constraint) -> bool:
     )
 
 
-def largest_activation(
-    plants: Sequence[Footplant], points: Sequence[Point | None], frames: NDArray, fps: float
-) -> NDArray:
-    """Return the largest activation (F,), 0 to 1, of any footplant of some points at frames (ascending)."""
-    share = np.zeros(len(frames))
-    own = [plant for plant in plants if plant.point in points]
-    simple = Plants([plant for plant in own if is_simple_plant(plant)]).over(frames, fps)
-    np.maximum.at(share, simple.rows, simple.activation)
-    for plant in own:
-        if not is_simple_plant(plant):
-            rows, active = plant.active_rows(frames, fps)
-            share[rows] = np.maximum(share[rows], active)
-    return share
-
-
 @dataclass(frozen=True, eq=False)
 class Plants:
     """N footplants. Residuals and activations equal those of `Footplant` up to rounding."""

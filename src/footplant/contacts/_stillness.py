@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from footplant.kernels import strict_jit
+from footplant.kernels.selection import select
 
 
 @strict_jit
@@ -206,31 +207,15 @@ def runs_of(mask, segments, out):
 
 @strict_jit
 def median_of(values, count):
-    """Return the median of the first `count` values, which are reordered (Hoare 1961, "Algorithm 65: Find")."""
+    """Return the median of the first `count` values, which are reordered."""
     middle = count // 2
-    low, high = 0, count - 1
-    while low < high:
-        pivot, i, j = values[(low + high) // 2], low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i, j = i + 1, j - 1
-        if middle <= j:
-            high = j
-        elif middle >= i:
-            low = i
-        else:
-            break
+    upper = select(values, count, middle)
     if count % 2 == 1:
-        return values[middle]
+        return upper
     below = values[0]
     for i in range(1, middle):
         below = max(below, values[i])
-    return 0.5 * (below + values[middle])
+    return 0.5 * (below + upper)
 
 
 @strict_jit

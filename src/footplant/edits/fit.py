@@ -12,8 +12,8 @@ from footplant.clip import Clip
 from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import FEET, Contacts, find_contacts
 from footplant.feet.kept_plants import plants_to_keep
+from footplant.feet.sole_correction import lift_soles_for_fit
 from footplant.kinematics import Kinematics
-from footplant.passes.sole_rounds import lift_soles_for_fit
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
 from footplant.solve.choose_ik import IkName, choose_ik, posing_ik, settle

@@ -24,6 +24,7 @@ from footplant.feet.lead_in import (
     stand_lead_in,
 )
 from footplant.feet.planting import can_plant, solve_planted
+from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import (
     find_steps,
@@ -31,7 +32,6 @@ from footplant.feet.steps import (
     plants_at,
     without_overlap,
 )
-from footplant.passes.sole_rounds import Soles, solve_soles
 from footplant.problem import Method, Problem, Progress, Solution, Status
 from footplant.quality.measure import measure_each
 from footplant.skeleton import Character

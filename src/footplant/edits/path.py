@@ -30,13 +30,13 @@ from footplant.feet.lead_in import (
 )
 from footplant.feet.path_mapping import PathMapping, PlantAt, moved_ground
 from footplant.feet.planting import WHOLE_BODY, can_plant, solve_planted
+from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import clearances_of, flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.steps import find_steps, foot_length, plants_for, without_overlap
 from footplant.feet.travel import Travel, find_travel
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.sole_rounds import Soles, solve_soles
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
 from footplant.solve.choose_ik import choose_ik

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.checks import real_number
 from footplant.clip import Clip
@@ -15,7 +16,8 @@ from footplant.errors import MotionError
 from footplant.feet.detached import detach_feet, with_attached_feet
 from footplant.feet.lead_in import LeadIn, join_lead_in, lead_in_note, require_lead_in, split_lead_in
 from footplant.feet.planting import EXTRA_LEVELS, can_plant, solve_planted
-from footplant.feet.soles import flatten_toes
+from footplant.feet.sole_correction import Soles, solve_soles
+from footplant.feet.soles import SOLE, flatten_toes
 from footplant.feet.stage import with_plausible_floor
 from footplant.feet.stances import (
     Stance,
@@ -29,7 +31,6 @@ from footplant.feet.steps import raised_to_ground
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.sole_rounds import DEPTH, Soles, allowed_depths, solve_soles
 from footplant.problem import Problem, Progress, Solution
 from footplant.quality.measure import Quality, measure_each
 from footplant.skeleton import Character
@@ -48,6 +49,8 @@ class RepairSettings:
     recorded on a low platform are lowered as well."""
     detection_rounds: int = 4
     """Maximum number of detect-and-solve rounds. Footplants hidden by skating appear once the rest is fixed."""
+    depth: float = 0.003
+    """Metres of penetration that are left: it is not visible, and lifting a foot bends the knee."""
     rougher: float = 1.03
     """Factor of the clip's peak acceleration and jerk above which limbs are smoothed and feet planted again. Without
     it, noise of planted feet is left in nearly straight knees: a slow idle (vrma) accelerates 6.6 times as much as the
@@ -124,7 +127,7 @@ def repair(
 
 def _solve(motion: Motion, character: Character, stance: Stance, progress: Progress | None) -> Solution:
     """Solve for the footplants of a stance."""
-    ground, allowed = stance.contacts.ground, allowed_depths(motion)
+    ground, allowed = stance.contacts.ground, _allowed_depths(motion)
     plants = stance.plants
     if not isinstance(ground, InterpolatedGround | LoweredGround):
         # jitter can put a detected footplant below the ground
@@ -142,11 +145,16 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
     return solve_soles(method, laid, Soles(plants, ground, allowed, motion), every, progress)
 
 
+def _allowed_depths(motion: Motion) -> dict[str, NDArray]:
+    """Return contact point → (F,) metres, below 0: allowed penetration."""
+    return {f"{side}_{part}": np.full(len(motion), -SETTINGS.depth) for side in ("left", "right") for part in SOLE}
+
+
 def _hands_above(motion: Motion, character: Character, source: Motion, ground: Ground) -> ArmsResult:
     """Return the motion with its arms posed above the ground if lower hips took a palm into it; otherwise as it is."""
     palms = [point for name, point in character.contacts.items() if name.endswith("palm")]
     places = Kinematics(motion).points(palms)
-    if not palms or (places[..., 1] >= ground.height(places[..., ::2]) - DEPTH).all():
+    if not palms or (places[..., 1] >= ground.height(places[..., ::2]) - SETTINGS.depth).all():
         return ArmsResult(motion)
     return solve_arms(motion, character, Kinematics(source), character, ground=ground)
 
@@ -170,7 +178,7 @@ def _place_on_ground(
         return motion, contacts, Plane((0.0, level, 0.0)), [note]
     floor: Ground = Plane((0.0, wanted, 0.0)) if known is None else known
     by = wanted - level
-    if abs(by) < DEPTH:
+    if abs(by) < SETTINGS.depth:
         # the floor is estimated from feet that still skate, so small differences are noise
         return motion, contacts, floor if abs(by) < 1e-6 else Plane((0.0, level, 0.0)), []
     moved = tuple(replace(plant, place=plant.place + [0.0, by, 0.0]) for plant in contacts.plants)

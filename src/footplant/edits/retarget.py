@@ -23,6 +23,7 @@ from footplant.feet.lead_in import (
 )
 from footplant.feet.palms import palm_plants, without_idle_palms
 from footplant.feet.planting import EXTRA_LEVELS, WHOLE_BODY, can_plant, solve_planted
+from footplant.feet.sole_correction import Soles, continued_solution, soles_above_ground, solve_soles
 from footplant.feet.soles import above_ground_constraints, flatten_toes, standing_places
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.feet.steps import (
@@ -37,10 +38,7 @@ from footplant.feet.steps import (
 )
 from footplant.feet.tiptoe import plants_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
-from footplant.passes.finish import Finish
-from footplant.passes.limit_acceleration import SourcePeak
-from footplant.passes.sole_rounds import Soles, soles_above_ground, solve_soles
-from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
+from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
 from footplant.quality.fidelity import fidelity
 from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
@@ -49,7 +47,6 @@ from footplant.solve.choose_ik import editing_ik
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods import method_of
 from footplant.solve.methods.hierarchical import Hierarchical
-from footplant.solve.methods.spacetime import Spacetime
 from footplant.solve.reference import no_rougher
 from footplant.transfer import same_bones, transfer
 
@@ -62,6 +59,7 @@ def retarget(
     method: str | Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
+    arms: bool = True,
     copy: bool = False,
     lead_in: LeadIn = "keep",
     progress: Progress | None = None,
@@ -71,8 +69,9 @@ def retarget(
     keep_footsteps: keep footsteps where they are in the world; otherwise they are scaled with the leg length.
     method: None or "whole-body": feet, legs and hips, then arms; or a published method, by name or as an object.
     constraints: further constraints of the target, solved together with the footplants. contacts: the clip's contacts
-    if they are already known. copy: only copy rotations and solve nothing, as a baseline for comparison. lead_in:
-    "keep" a T-pose before the motion, placed on the ground, or "drop" it.
+    if they are already known. arms: whether arms are kept out of the body and on what they touch; False leaves them as
+    copied, in a quarter of the time. copy: only copy rotations and solve nothing, as a baseline for comparison.
+    lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it.
     """
     require_lead_in(lead_in)
     if not len(clip.motion):
@@ -83,8 +82,8 @@ def retarget(
     if whole is not target:
         refuse_constraints_on_detached_feet(target, constraints)
         solution = retarget(
-            clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, copy=copy, lead_in=lead_in,
-            progress=progress,
+            clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, arms=arms, copy=copy,
+            lead_in=lead_in, progress=progress,
         )  # fmt: skip
         return detach_feet(solution, target.skeleton)
     source = Kinematics(clip.motion)
@@ -94,7 +93,7 @@ def retarget(
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     as_copied = copied
-    if not copy and method is None:
+    if not copy:
         copied = no_rougher(copied, target, source, clip.character, lead)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
@@ -113,16 +112,18 @@ def retarget(
     palms = palm_plants(contacts, target, stage.move)
     problem = Problem(flatten_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
     soles = Soles(plants, stage.ground, unlevelled=copied)
-    if copy:
-        solution = Stopwatch(problem).finish("copy of rotations", copied)
-    elif method is None and can_plant(target):
-        arms = partial(
+    pose_arms = None
+    if arms and (palms or not same_bones(clip.character, given)):
+        pose_arms = partial(
             solve_arms, target=target, source=source, source_character=clip.character, palms=palms,
             ground=stage.ground, frames=held,
         )  # fmt: skip
+    if copy:
+        solution = Stopwatch(problem).finish("copy of rotations", copied)
+    elif method is None and can_plant(target):
         solution = solve_planted(
             problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress,
-            arms=arms if palms or not same_bones(clip.character, target) else None,
+            arms=pose_arms,
         )  # fmt: skip
     else:
         if method is None or (isinstance(method, Hierarchical) and method.ik is None):
@@ -130,13 +131,14 @@ def retarget(
             ik = editing_ik(copied, target) if same_bones(clip.character, target) else Hybrid(target)
             method = replace(method or Hierarchical(), ik=ik, further=EXTRA_LEVELS)
         solution = solve_soles(method, problem, soles, held, progress)
-        pace = SourcePeak.of(clip, target) if getattr(method, "exact", False) else None
-        bounds = (
-            *soles_above_ground(target, soles, held),
-            *above_ground_constraints(target, stage.ground, held, parts=("palm",)),
-        )
-        finish = Finish(problem, palms, stage.ground, held, bounds, pace, smooth=isinstance(method, Spacetime))
-        solution = finish.apply(solution, source, clip.character)
+        if pose_arms is not None:
+            bounds = (
+                *soles_above_ground(target, soles, held),
+                *above_ground_constraints(target, stage.ground, held, parts=("palm",)),
+            )
+            watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
+            posed, reachable = pose_arms(solution.motion), solution.status is not Status.UNREACHABLE
+            solution = continued_solution(solution, watch, posed.motion, reachable).noted(*posed.notes)
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, copied, target, stage.ground, lead)).noted(
             lead_in_note(lead, lead_in)

@@ -29,6 +29,7 @@ from footplant.feet.lead_in import (
     stand_lead_in,
 )
 from footplant.feet.planting import can_plant, solve_planted
+from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.steps import (
@@ -43,8 +44,6 @@ from footplant.feet.steps import (
 from footplant.feet.swing import move_feet_to_ground
 from footplant.feet.tiptoe import places_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
-from footplant.passes.limit_acceleration import SourcePeak
-from footplant.passes.sole_rounds import Soles, soles_above_ground, solve_soles, within_acceleration_limit
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
@@ -114,12 +113,7 @@ def terrain(
         start = carried if not beams else problem.motion
         solution = solve_planted(problem, plants, ground, held, unlevelled=start, progress=progress)
     else:
-        method = method or Hierarchical()
-        solution = solve_soles(method, problem, soles, held, progress)
-        pace = SourcePeak.of(clip, target) if getattr(method, "exact", False) else None
-        solution = within_acceleration_limit(
-            solution, solution.motion, problem, soles_above_ground(target, soles, held), pace
-        )
+        solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, motion, target, ground, lead)).noted(
             lead_in_note(lead, lead_in)

@@ -232,30 +232,6 @@ def _standing_feet(plants: Sequence[Plant]) -> list[list[Plant]]:
     return found
 
 
-def flatten_planted_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
-    """Return the motion with toes flat while the ball is planted: noisy toes would change the heel–ball distance.
-
-    On a footplant's ramps, the correction of its nearest frame fades, so that toes that were flat stay unchanged.
-    """
-    flat = flatten_toes(motion, character, [replace(plant, ramp=(0.0, 0.0)) for plant in plants], ground)
-    change, total = flat - motion, np.zeros((len(motion), 1 + len(motion.skeleton), 3))
-    if not change.any():
-        return motion
-    every, best = np.arange(len(motion)), np.zeros(len(motion))
-    for side in ("left", "right"):
-        toes, ball = character.require_roles().get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
-        best[:] = 0.0
-        for plant in plants:
-            if toes is None or plant.point != ball:
-                continue
-            share = plant.activation(every, motion.fps)
-            nearest = np.asarray(plant.frames)[plant.slot(every)]
-            more = share > best
-            total[more, 1 + toes] = (share[:, None] * change[nearest, 1 + toes])[more]
-            best = np.maximum(best, share)
-    return motion + total
-
-
 def _stance(contacts: Contacts, character: Character) -> Stance:
     order = {name: number for number, name in enumerate(contacts.points)}
     known = sorted(contacts.plants, key=lambda plant: (order[plant.point], plant.start))

@@ -120,12 +120,6 @@ def distance(things, number, pose, x, y, z):
 
 
 @uncounted_jit
-def to_performer(scale, about, x, y, z):
-    """Return a position of the character's world in the performer's, which is `scale` times smaller about a point."""
-    return about[0] + (x - about[0]) / scale, about[1] + (y - about[1]) / scale, about[2] + (z - about[2]) / scale
-
-
-@uncounted_jit
 def all_distances(things, poses, points, out):
     """Write distance and direction of every point (N, 3) from every object to out (N, O, 4)."""
     for n in range(points.shape[0]):

@@ -47,23 +47,6 @@ def short_log(w, x, y, z):
 
 
 @jit
-def second_differences(positions, joints, first, last, scale, out):
-    """Write lengths of second differences of positions (F, J, 3) in frames first … last−1, times `scale`.
-
-    out: (F, n), written at the middle frames first+1 … last−2.
-    """
-    for f in range(first + 1, last - 1):
-        for n in range(joints.shape[0]):
-            j = joints[n]
-            square = 0.0
-            for k in range(3):
-                now = positions[f, j, k]
-                bend = (positions[f + 1, j, k] - now) - (now - positions[f - 1, j, k])
-                square += bend * bend
-            out[f, n] = math.sqrt(square) * scale
-
-
-@jit
 def angular_jerk(rotations, joints, first, last, velocities, out):
     """Write lengths of second differences of angular velocities in the joints' local frames, radians per frame³.
 
@@ -109,7 +92,6 @@ def _frames(width):
 
 
 WARMUP = {
-    "second_differences": lambda: (_frames(3), np.zeros(1, np.int64), 0, 4, 1.0, np.zeros((4, 1))),
     "position_differences": lambda: (_frames(3), np.zeros(1, np.int64), 0, 4, np.zeros(2)),
     "angular_jerk": lambda: (_frames(4), np.zeros(1, np.int64), 0, 4, np.zeros((3, 1, 3)), np.zeros((1, 1))),
     "smallest_dot": lambda: (_frames(4), 0, np.zeros(1)),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.quaternion import rotate
+from footplant.kernels.selection import select
 
 
 @jit
@@ -52,30 +53,6 @@ def still_intervals(positions, columns, fps, speed, diagonal, least, out):
             else:
                 start += 1
     return found
-
-
-@uncounted_jit
-def select(values, count, k):
-    """Return the k-th smallest of the first `count` values, which are reordered (Hoare's quickselect)."""
-    low, high = 0, count - 1
-    while low < high:
-        pivot = values[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i, j = i + 1, j - 1
-        if k <= j:
-            high = j
-        elif k >= i:
-            low = i
-        else:
-            break
-    return values[k]
 
 
 @uncounted_jit

@@ -86,18 +86,6 @@ def jerk_and_peak(
     )
 
 
-def accelerations(kinematics: Kinematics, joints: Sequence[int], parts: Sequence[tuple[int, int]]) -> NDArray:
-    """Return accelerations (F, n) of joints, m/s²; 0 outside the parts and at their first and last frames."""
-    from footplant.quality import _smoothness as kernel
-
-    out, chosen = np.zeros((len(kinematics.frames), len(joints))), np.array(joints, np.int64)
-    for first, last in parts:
-        # a part may end after the motion
-        last = min(last, len(out))
-        kernel.second_differences(kinematics.positions, chosen, first, last, float(kinematics.motion.fps) ** 2, out)
-    return out
-
-
 def _moving_joints(rotations: NDArray, first: int) -> NDArray:
     """Return the joints that rotate after a frame: counting fixed ones would lower the jerk of skeletons with many."""
     from footplant.quality import _smoothness as kernel

@@ -16,7 +16,6 @@ from typing import BinaryIO, NamedTuple
 from footplant.errors import FormatError
 
 MAGIC = b"FPDGRAM1"
-EXTENSION = ".datagrams"
 _HEAD = struct.Struct("<dHHI")
 
 
