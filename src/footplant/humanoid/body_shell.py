@@ -63,6 +63,7 @@ class BodyShell:
     joints: NDArray
     weights: NDArray
     places: NDArray
+    cores: NDArray
     normals: NDArray
     widths: NDArray
     anchors: NDArray
@@ -78,8 +79,8 @@ class BodyShell:
         from footplant.kernels.shell import Shell
 
         return Shell(
-            self.groups, self.clusters, self.starts, self.joints, self.weights, self.places, self.normals, self.widths,
-            self.anchors, self.reaches,
+            self.groups, self.clusters, self.starts, self.joints, self.weights, self.places, self.cores, self.normals,
+            self.widths, self.anchors, self.reaches,
         )  # fmt: skip
 
 
@@ -164,6 +165,11 @@ def _shell(character: Character, surface: BodySurface, parts: NDArray | None) ->
         places = np.array(
             [sum(w * (rest[j] + rotation.rotate(turned[j], place)) for j, w, place in rows) for rows in influences]
         )
+        inner = _cores(character, group, places)
+        influences = [
+            [(*row, rotation.rotate(rotation.inverse(turned[row[0]]), core - rest[row[0]])) for row in rows]
+            for rows, core in zip(influences, inner)
+        ]
         for members in _clusters(places):
             for number in members:
                 starts.append(starts[-1] + len(influences[number]))
@@ -178,12 +184,33 @@ def _shell(character: Character, surface: BodySurface, parts: NDArray | None) ->
         )
         anchors.append(roles["hips"] if anchor is None else anchor)
         reaches.append(1.15 * float(np.linalg.norm(places - rest[anchors[-1]], axis=1).max()))
-    joints, weights, places = zip(*tables)
+    joints, weights, places, cores = zip(*tables)
     return BodyShell(
         np.array(groups, np.int64), np.array(clusters, np.int64), np.array(starts, np.int64),
-        np.array(joints, np.int64), np.array(weights, float), np.array(places, float), np.array(normals, float),
-        np.array(widths, float), np.array(anchors, np.int64), np.array(reaches, float),
+        np.array(joints, np.int64), np.array(weights, float), np.array(places, float), np.array(cores, float),
+        np.array(normals, float), np.array(widths, float), np.array(anchors, np.int64), np.array(reaches, float),
     )  # fmt: skip
+
+
+def _cores(character: Character, group: str, places: NDArray) -> NDArray:
+    """Return the points (N, 3) of a group's bones that are nearest to its samples (N, 3), in the rest pose, metres."""
+    roles, rest, side = character.require_roles(), character.skeleton.rest_world[0], group.partition("_")[0]
+    names = {"trunk": ("hips", "spine", "neck"), "head": ("head",)}.get(
+        group, tuple(f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot"))
+    )
+    bones = rest[[joint for name in names for joint in roles.joints.get(name, ())]]
+    if group == "head":
+        bones = np.concatenate([bones, places.mean(axis=0, keepdims=True)])
+    if not len(bones):
+        return np.repeat(places.mean(axis=0, keepdims=True), len(places), axis=0)
+    best, out = np.full(len(places), np.inf), np.empty_like(places)
+    for start, end in zip(bones, bones[1:] if len(bones) > 1 else bones):
+        way = end - start
+        share = np.clip((places - start) @ way / max(float(way @ way), 1e-12), 0.0, 1.0)
+        core = start + share[:, None] * way
+        away = np.linalg.norm(places - core, axis=1)
+        out, best = np.where((away < best)[:, None], core, out), np.minimum(away, best)
+    return out
 
 
 def _clusters(places: NDArray) -> list[NDArray]:

@@ -43,6 +43,8 @@ class Shell(NamedTuple):
     """(M,) skin weights; those of a sample sum to 1."""
     places: NDArray
     """(M, 3) metres; the sample in the joint's frame."""
+    cores: NDArray
+    """(M, 3) metres; in the joint's frame, the point inside the body towards which the sample moves as it shrinks."""
     normals: NDArray
     """(N, 3) outward unit normal in the frame of the heaviest joint."""
     widths: NDArray
@@ -65,21 +67,25 @@ class Posed(NamedTuple):
 
 
 @uncounted_jit
-def pose_group(shell, group, positions, rotations, posed):
-    """Write samples, balls and bounding box of a group. positions (J, 3) metres, rotations (J, 4): of one frame."""
+def pose_group(shell, group, positions, rotations, size, posed):
+    """Write samples, balls and bounding box of a group. positions (J, 3) metres, rotations (J, 4): of one frame.
+
+    size: 1; smaller ones draw the surface towards its core, 0 altogether.
+    """
     box, samples, balls = posed.boxes[group], posed.samples, posed.balls
     for k in range(3):
         box[k], box[3 + k] = np.inf, -np.inf
-    for c in range(shell.groups[group], shell.groups[group + 1]):
-        first, last = shell.clusters[c], shell.clusters[c + 1]
+    for cluster in range(shell.groups[group], shell.groups[group + 1]):
+        first, last = shell.clusters[cluster], shell.clusters[cluster + 1]
         mx = my = mz = 0.0
         for i in range(first, last):
             x = y = z = 0.0
             for m in range(shell.starts[i], shell.starts[i + 1]):
-                j, w, p = shell.joints[m], shell.weights[m], shell.places[m]
+                j, w, p, c = shell.joints[m], shell.weights[m], shell.places[m], shell.cores[m]
                 px, py, pz = rotate(
-                    rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3], p[0], p[1], p[2]
-                )
+                    rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
+                    c[0] + size * (p[0] - c[0]), c[1] + size * (p[1] - c[1]), c[2] + size * (p[2] - c[2]),
+                )  # fmt: skip
                 x += w * (positions[j, 0] + px)
                 y += w * (positions[j, 1] + py)
                 z += w * (positions[j, 2] + pz)
@@ -97,7 +103,8 @@ def pose_group(shell, group, positions, rotations, posed):
         for i in range(first, last):
             dx, dy, dz = samples[0, i] - mx, samples[1, i] - my, samples[2, i] - mz
             most = max(most, dx * dx + dy * dy + dz * dz)
-        balls[0, c], balls[1, c], balls[2, c], balls[3, c] = mx, my, mz, math.sqrt(most)
+        balls[0, cluster], balls[1, cluster], balls[2, cluster] = mx, my, mz
+        balls[3, cluster] = math.sqrt(most)
 
 
 @uncounted_jit
@@ -187,7 +194,7 @@ def distance(shell, group, posed, x, y, z):
 def distances(shell, group, positions, rotations, points, posed, out):
     """Write the signed distance and direction of points (F, 3) from a group at each frame to out (F, 4)."""
     for f in range(points.shape[0]):
-        pose_group(shell, group, positions[f], rotations[f], posed)
+        pose_group(shell, group, positions[f], rotations[f], 1.0, posed)
         out[f, 0], out[f, 1], out[f, 2], out[f, 3] = distance(
             shell, group, posed, points[f, 0], points[f, 1], points[f, 2]
         )
@@ -262,8 +269,8 @@ def smallest_shell() -> Shell:
     """Return one sample in one group, to compile with."""
     one = np.array([0, 1], np.int64)
     return Shell(
-        one, one, one, np.zeros(1, np.int64), np.ones(1), np.zeros((1, 3)), np.array([[0.0, 1.0, 0.0]]), np.ones(1),
-        np.zeros(1, np.int64), np.ones(1),
+        one, one, one, np.zeros(1, np.int64), np.ones(1), np.zeros((1, 3)), np.zeros((1, 3)),
+        np.array([[0.0, 1.0, 0.0]]), np.ones(1), np.zeros(1, np.int64), np.ones(1),
     )  # fmt: skip
 
 

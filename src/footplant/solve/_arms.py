@@ -1,12 +1,15 @@
 """Compiled loops of the arms' stage (`solve.arms`): touches of the source, near frames, rows and Gauss–Newton steps.
 
-The displacement of an arm at a knot is a rotation vector r of the upper arm in the axes of its parent, and a flexion φ
-of the forearm about the hinge axis a. A point x₀ of the forearm moves to
+The unknowns of an arm at a knot are two small rotations: that of the upper arm and that of the forearm in the world,
+each without twist and so with two components in a basis across its segment. A point x₀ of the forearm moves to
 
-    x = s + exp(r)(e − s + exp(φ a)(x₀ − e)),    s shoulder, e elbow,
+    x = s + exp(r)(e − s) + exp(q)(x₀ − e),    s shoulder, e elbow,  r = B ρ,  q = C σ,
 
-so that a row n·x has the derivative ((x − s) × n)ᵀ J_l(r) by r and n·(a′ × (x − e′)) by φ; J_l is the left Jacobian of
-the rotation group. Rows are local in time: the normal equations are block-banded (`kernels.banded`).
+so that a row n·x has the derivative ((e′ − s) × n)ᵀ J_l(r) B by ρ and ((x − e′) × n)ᵀ J_l(q) C by σ; J_l is the left
+Jacobian of the rotation group. Directions as unknowns have no singularity at a straight elbow. The upper arm's twist
+follows: it turns the hinge axis of the elbow into the plane of the arm (`twist`). Bases are transported along the
+segment's path in the frame of the upper arm's parent, so that they turn no more than they must. Rows are local in time:
+the normal equations are block-banded (`kernels.banded`).
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
 from footplant.kernels.banded import solve_clip
-from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.kernels.quaternion import exp, multiply, rotate
 from footplant.kernels.shell import (
     Posed,
     Shell,
@@ -36,12 +39,15 @@ from footplant.kernels.surface import place as place_on_tube
 from footplant.kernels.touches import importance, speed_seen
 
 UNKNOWNS = 8
-"""Unknowns of a knot: three of the upper arm and one of the elbow, for each arm."""
-ROWS = 56
+"""Unknowns of a knot: two of the upper arm and two of the forearm, for each arm."""
+ROWS = 80
 """Rows of a knot at most; the nearest bounds come first in a body's order and are never all broken at once."""
 EQUAL, BOUND = 0, 1
+IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 STRETCH = 4.0
 """Factor of the robust distances in the second step, and of its square in the first."""
+BACKWARDS, FOLDED = 0.02, -0.85
+"""Least component of the forearm's direction ahead of the upper arm, and along it (a flexion of 148°)."""
 UPPER_FROM = 0.5
 """Fraction of the upper arm from which it is kept out of the other arm: shoulders are no obstacle."""
 
@@ -71,12 +77,6 @@ class Arms(NamedTuple):
     """(P, G) metres, 0 or negative: signed distance that is allowed, as in the rest pose; −∞: not looked at."""
     capsules: NDArray
     """(2, 2) metres; radii of upper arm and forearm."""
-    above: NDArray
-    """(2, 2, 4) world rotation in the reference pose of the parents of upper arm and forearm."""
-    unposed: NDArray
-    """(2, 2, 4) inverse world rotation in the reference pose of upper arm and forearm."""
-    limits: NDArray
-    """(2, 2, 2, 3) radians; lower and upper limits of the anatomical rotation vectors."""
 
 
 class Window(NamedTuple):
@@ -90,14 +90,12 @@ class Window(NamedTuple):
     """(K, 2, 3) metres."""
     parents: NDArray
     """(K, 2, 4) world rotation of the upper arm's parent."""
+    bases: NDArray
+    """(K, 2, 2, 3, 3) of upper arm and forearm, in the parent's frame: its direction and two axes across."""
     hinges: NDArray
-    """(K, 2, 3) hinge axis in the world; a positive rotation flexes."""
-    axes: NDArray
-    """(K, 2, 3) the hinge axis among the anatomical axes of the forearm."""
-    bends: NDArray
-    """(K, 2) radians; flexion."""
-    turns: NDArray
-    """(K, 2, 2, 4) anatomical rotations of upper arm and forearm."""
+    """(K, 2, 3) hinge axis of the elbow in the upper arm's frame; a positive rotation flexes."""
+    planes: NDArray
+    """(K, 2, 3) in the world, hinge axis × upper arm: where the forearm points when it is flexed by 90°."""
     samples: NDArray
     """(K, P, 3) metres."""
     ground: NDArray
@@ -110,10 +108,6 @@ class Window(NamedTuple):
     """(K, 2) per square metre; 0 without a goal."""
     robust: NDArray
     """(K, 2) metres; beyond it a goal pulls with constant force."""
-    guides: NDArray
-    """(K, 2, 3) metres; where palms that are deep inside the body should come out."""
-    guide_shares: NDArray
-    """(K, 2) 0 to 1; how much they are guided there."""
     meeting: NDArray
     """(K, 2, 3) metres; the points of both hands whose distance counts."""
     between: NDArray
@@ -136,15 +130,13 @@ class Weights(NamedTuple):
     bound: float
     """Per square metre."""
     angle: float
-    """Per square radian, of joint limits."""
+    """Per square radian, of bounds on angles."""
     robust: float
     """Metres; robust distance of `together`."""
     margin: float
     """Metres; clearance of bounds."""
     near: float
     """Metres; bounds within this distance take part."""
-    guide: float
-    """Per square metre, of the guides."""
     most: float
     """Radians; largest displacement of a joint."""
     proximal: float
@@ -160,7 +152,7 @@ class Work(NamedTuple):
     samples: NDArray
     """(P, 3) metres; samples as displaced."""
     arms: NDArray
-    """(2, 20): exp(r), r in the world, hinge, elbow and wrist as displaced, exp(φ a)."""
+    """(2, 20): exp(r), r in the world, exp(q), q, elbow and wrist as displaced."""
     values: NDArray
     """(K, ROWS)."""
     slopes: NDArray
@@ -197,7 +189,7 @@ def carried(positions, rotations, joint, offset):
 
 
 @uncounted_jit
-def pose_near_groups(arms, shell, positions, rotations, near, work):
+def pose_near_groups(arms, shell, positions, rotations, near, size, work):
     """Pose the groups of the shell that a sample of the arms (work.samples) may be near."""
     for g in range(shell.groups.shape[0] - 1):
         anchor, found = positions[shell.anchors[g]], False
@@ -210,7 +202,7 @@ def pose_near_groups(arms, shell, positions, rotations, near, work):
                 found = True
                 break
         if found:
-            pose_group(shell, g, positions, rotations, work.posed)
+            pose_group(shell, g, positions, rotations, size if g == 0 else 1.0, work.posed)
         else:
             skip_group(g, work.posed)
 
@@ -227,7 +219,7 @@ def least_clearance(arms, shell, frames, positions, rotations, margin, spare, wo
         for p in range(arms.sample_arms.shape[0]):
             x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
-        pose_near_groups(arms, shell, positions[f], rotations[f], margin, work)
+        pose_near_groups(arms, shell, positions[f], rotations[f], margin, 1.0, work)
         least = np.inf
         hands[k, :, :] = 0.0
         for p in range(arms.sample_arms.shape[0]):
@@ -275,8 +267,29 @@ def from_segment(start, end, first, x, y, z):
 
 
 @uncounted_jit
+def direction(start, end):
+    """Return the unit vector from a point (3,) to another."""
+    x, y, z = end[0] - start[0], end[1] - start[1], end[2] - start[2]
+    scale = 1.0 / max(math.sqrt(x * x + y * y + z * z), 1e-12)
+    return x * scale, y * scale, z * scale
+
+
+@uncounted_jit
+def turned_along(ax, ay, az, bx, by, bz, u, v, w):
+    """Return the vector (u, v, w) rotated by the smallest rotation that takes the unit vector a to b."""
+    cx, cy, cz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    scale = 1.0 / max(1.0 + ax * bx + ay * by + az * bz, 1e-6)
+    x, y, z = cy * w - cz * v, cz * u - cx * w, cx * v - cy * u
+    return (
+        u + x + scale * (cy * z - cz * y),
+        v + y + scale * (cz * x - cx * z),
+        w + z + scale * (cx * y - cy * x),
+    )
+
+
+@uncounted_jit
 def gather(arms, positions, rotations, prior, window):
-    """Write the arms of the incoming motion at a window's knots: chains, palms, hinges, turns and samples.
+    """Write the arms of the incoming motion at a window's knots: chains, palms, bases, hinges and samples.
 
     prior: share of the anatomical axis in the hinge axis, which is otherwise the plane in which the arm bends.
     """
@@ -285,49 +298,70 @@ def gather(arms, positions, rotations, prior, window):
         for side in range(2):
             if arms.joints[side, 1] < 0:
                 continue
-            parent, upper, between, lower, hand = arms.joints[side]
+            parent, upper, _, lower, hand = arms.joints[side]
             for n in range(3):
                 window.chains[k, side, 0, n] = positions[f, upper, n]
                 window.chains[k, side, 1, n] = positions[f, lower, n]
                 window.chains[k, side, 2, n] = positions[f, hand, n]
+            p = window.parents[k, side]
             for n in range(4):
-                window.parents[k, side, n] = rotations[f, parent, n] if parent >= 0 else (1.0 if n == 0 else 0.0)
+                p[n] = rotations[f, parent, n] if parent >= 0 else (1.0 if n == 0 else 0.0)
             if arms.palms[side] >= 0:
                 x, y, z = carried(positions[f], rotations[f], arms.palms[side], arms.palm_offsets[side])
                 window.palms[k, side, 0], window.palms[k, side, 1], window.palms[k, side, 2] = x, y, z
-            s, e, w = window.chains[k, side, 0], window.chains[k, side, 1], window.chains[k, side, 2]
-            ux, uy, uz = e[0] - s[0], e[1] - s[1], e[2] - s[2]
-            vx, vy, vz = w[0] - e[0], w[1] - e[1], w[2] - e[2]
-            scale = 1.0 / max(math.sqrt((ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz)), 1e-12)
-            cx, cy, cz = (uy * vz - uz * vy) * scale, (uz * vx - ux * vz) * scale, (ux * vy - uy * vx) * scale
+            ux, uy, uz = direction(positions[f, upper], positions[f, lower])
+            vx, vy, vz = direction(positions[f, lower], positions[f, hand])
             q = rotations[f, upper]
             # in the upper arm's frame, where the axis hardly moves
-            cx, cy, cz = rotate(q[0], -q[1], -q[2], -q[3], cx, cy, cz)
-            window.hinges[k, side, 0] = cx + prior * arms.hinges[side, 0]
-            window.hinges[k, side, 1] = cy + prior * arms.hinges[side, 1]
-            window.hinges[k, side, 2] = cz + prior * arms.hinges[side, 2]
-            anatomical(arms, side, 0, rotations[f], parent, upper, window.turns[k, side, 0])
-            anatomical(arms, side, 1, rotations[f], between, lower, window.turns[k, side, 1])
+            x, y, z = rotate(
+                q[0], -q[1], -q[2], -q[3], uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+            )  # fmt: skip
+            window.hinges[k, side, 0] = x + prior * arms.hinges[side, 0]
+            window.hinges[k, side, 1] = y + prior * arms.hinges[side, 1]
+            window.hinges[k, side, 2] = z + prior * arms.hinges[side, 2]
+            for part in range(2):
+                basis = window.bases[k, side, part]
+                if part == 0:
+                    x, y, z = rotate(p[0], -p[1], -p[2], -p[3], ux, uy, uz)
+                else:
+                    x, y, z = rotate(p[0], -p[1], -p[2], -p[3], vx, vy, vz)
+                if k == 0:
+                    first_basis(x, y, z, basis)
+                else:
+                    carry_basis(window.bases[k - 1, side, part], x, y, z, basis)
         for p in range(arms.sample_arms.shape[0]):
             x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
             window.samples[k, p, 0], window.samples[k, p, 1], window.samples[k, p, 2] = x, y, z
 
 
 @uncounted_jit
-def anatomical(arms, side, part, rotations, parent, joint, out):
-    """Write the anatomical rotation (4,) of a joint: see `humanoid.limits`."""
-    q, a, u = rotations[joint], arms.above[side, part], arms.unposed[side, part]
-    w, x, y, z = q[0], q[1], q[2], q[3]
-    if parent >= 0:
-        p = rotations[parent]
-        w, x, y, z = multiply(p[0], -p[1], -p[2], -p[3], w, x, y, z)
-    w, x, y, z = multiply(a[0], a[1], a[2], a[3], w, x, y, z)
-    out[0], out[1], out[2], out[3] = multiply(w, x, y, z, u[0], u[1], u[2], u[3])
+def first_basis(x, y, z, basis):
+    """Write a unit vector and two axes across it (3, 3)."""
+    basis[0, 0], basis[0, 1], basis[0, 2] = x, y, z
+    # across the axis that the vector is farthest from
+    least = 0 if abs(x) <= min(abs(y), abs(z)) else (1 if abs(y) <= abs(z) else 2)
+    ex, ey, ez = unit(least, 0), unit(least, 1), unit(least, 2)
+    cx, cy, cz = y * ez - z * ey, z * ex - x * ez, x * ey - y * ex
+    scale = 1.0 / math.sqrt(cx * cx + cy * cy + cz * cz)
+    cx, cy, cz = cx * scale, cy * scale, cz * scale
+    basis[1, 0], basis[1, 1], basis[1, 2] = cx, cy, cz
+    basis[2, 0], basis[2, 1], basis[2, 2] = y * cz - z * cy, z * cx - x * cz, x * cy - y * cx
+
+
+@uncounted_jit
+def carry_basis(before, x, y, z, basis):
+    """Write the basis (3, 3) of a unit vector: that of another one, turned no more than it must."""
+    a = before[0]
+    basis[0, 0], basis[0, 1], basis[0, 2] = x, y, z
+    for n in range(1, 3):
+        basis[n, 0], basis[n, 1], basis[n, 2] = turned_along(
+            a[0], a[1], a[2], x, y, z, before[n, 0], before[n, 1], before[n, 2]
+        )
 
 
 @uncounted_jit
 def settle_hinges(arms, rotations, keep, window):
-    """Smooth the hinge axes over the knots (keep: share that a knot hands on), turn them into the world, and bend."""
+    """Smooth the hinge axes over the knots (keep: share that a knot hands on), across the upper arm; write planes."""
     count = window.frames.shape[0]
     for side in range(2):
         if arms.joints[side, 1] < 0:
@@ -341,22 +375,15 @@ def settle_hinges(arms, rotations, keep, window):
                 ]
         for k in range(count):
             h, q = window.hinges[k, side], rotations[window.frames[k], arms.joints[side, 1]]
-            s, e, w = window.chains[k, side, 0], window.chains[k, side, 1], window.chains[k, side, 2]
-            ux, uy, uz = e[0] - s[0], e[1] - s[1], e[2] - s[2]
-            vx, vy, vz = w[0] - e[0], w[1] - e[1], w[2] - e[2]
-            hx, hy, hz = rotate(q[0], q[1], q[2], q[3], h[0], h[1], h[2])
-            # perpendicular to the upper arm
-            share = (hx * ux + hy * uy + hz * uz) / max(ux * ux + uy * uy + uz * uz, 1e-12)
-            hx, hy, hz = hx - share * ux, hy - share * uy, hz - share * uz
-            length = max(math.sqrt(hx * hx + hy * hy + hz * hz), 1e-12)
-            h[0], h[1], h[2] = hx / length, hy / length, hz / length
-            cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-            sine = cx * h[0] + cy * h[1] + cz * h[2]
-            window.bends[k, side] = math.atan2(sine, ux * vx + uy * vy + uz * vz)
-            p, a = rotations[window.frames[k], arms.joints[side, 2]], arms.above[side, 1]
-            hx, hy, hz = rotate(p[0], -p[1], -p[2], -p[3], h[0], h[1], h[2])
-            t = window.axes[k, side]
-            t[0], t[1], t[2] = rotate(a[0], a[1], a[2], a[3], hx, hy, hz)
+            ux, uy, uz = direction(window.chains[k, side, 0], window.chains[k, side, 1])
+            x, y, z = rotate(q[0], q[1], q[2], q[3], h[0], h[1], h[2])
+            share = x * ux + y * uy + z * uz
+            x, y, z = x - share * ux, y - share * uy, z - share * uz
+            scale = 1.0 / max(math.sqrt(x * x + y * y + z * z), 1e-12)
+            x, y, z = x * scale, y * scale, z * scale
+            h[0], h[1], h[2] = rotate(q[0], -q[1], -q[2], -q[3], x, y, z)
+            m = window.planes[k, side]
+            m[0], m[1], m[2] = y * uz - z * uy, z * ux - x * uz, x * uy - y * ux
 
 
 # --- rows --------------------------------------------------------------------------------------------------------
@@ -377,63 +404,56 @@ def left_transposed(vx, vy, vz, gx, gy, gz):
 
 
 @uncounted_jit
-def left_inverse_transposed(vx, vy, vz, gx, gy, gz):
-    """Return J_l(v)⁻ᵀ g of the rotation vector v."""
-    square = vx * vx + vy * vy + vz * vz
-    if square < 1e-6:
-        second = 1.0 / 12.0
-    else:
-        angle = math.sqrt(square)
-        second = 1.0 / square - (1.0 + math.cos(angle)) / (2.0 * angle * math.sin(angle))
-    cx, cy, cz = vy * gz - vz * gy, vz * gx - vx * gz, vx * gy - vy * gx
-    dx, dy, dz = vy * cz - vz * cy, vz * cx - vx * cz, vx * cy - vy * cx
-    return gx + 0.5 * cx + second * dx, gy + 0.5 * cy + second * dy, gz + 0.5 * cz + second * dz
-
-
-@uncounted_jit
 def displace(arms, window, k, unknowns, work):
     """Write how the arms of a knot are displaced by unknowns (8,) to work.arms."""
     for side in range(2):
         if arms.joints[side, 1] < 0:
             continue
-        out, q, a = work.arms[side], window.parents[k, side], window.hinges[k, side]
-        x, y, z = rotate(q[0], q[1], q[2], q[3], unknowns[4 * side], unknowns[4 * side + 1], unknowns[4 * side + 2])
-        out[0], out[1], out[2], out[3] = exp(x, y, z)
-        out[4], out[5], out[6] = x, y, z
-        out[7], out[8], out[9] = rotate(out[0], out[1], out[2], out[3], a[0], a[1], a[2])
-        flexion = unknowns[4 * side + 3]
-        out[16], out[17], out[18], out[19] = exp(flexion * a[0], flexion * a[1], flexion * a[2])
-        out[10], out[11], out[12] = moved(window, k, side, 0, window.chains[k, side, 1], out)
-        out[13], out[14], out[15] = moved(window, k, side, 1, window.chains[k, side, 2], out)
+        out, q = work.arms[side], window.parents[k, side]
+        for part in range(2):
+            b, i, j = window.bases[k, side, part], 7 * part, 4 * side + 2 * part
+            x, y, z = rotate(
+                q[0], q[1], q[2], q[3], unknowns[j] * b[1, 0] + unknowns[j + 1] * b[2, 0],
+                unknowns[j] * b[1, 1] + unknowns[j + 1] * b[2, 1], unknowns[j] * b[1, 2] + unknowns[j + 1] * b[2, 2],
+            )  # fmt: skip
+            out[i], out[i + 1], out[i + 2], out[i + 3] = exp(x, y, z)
+            out[i + 4], out[i + 5], out[i + 6] = x, y, z
+        out[14], out[15], out[16] = moved(window, k, side, 0, window.chains[k, side, 1], out)
+        out[17], out[18], out[19] = moved(window, k, side, 1, window.chains[k, side, 2], out)
 
 
 @uncounted_jit
 def moved(window, k, side, forearm, point, arm):
     """Return a point (3,) of an arm as displaced."""
-    s, e = window.chains[k, side, 0], window.chains[k, side, 1]
-    x, y, z = point[0] - s[0], point[1] - s[1], point[2] - s[2]
-    if forearm:
-        x, y, z = rotate(arm[16], arm[17], arm[18], arm[19], point[0] - e[0], point[1] - e[1], point[2] - e[2])
-        x, y, z = x + e[0] - s[0], y + e[1] - s[1], z + e[2] - s[2]
-    x, y, z = rotate(arm[0], arm[1], arm[2], arm[3], x, y, z)
-    return s[0] + x, s[1] + y, s[2] + z
+    s = window.chains[k, side, 0]
+    if not forearm:
+        x, y, z = rotate(arm[0], arm[1], arm[2], arm[3], point[0] - s[0], point[1] - s[1], point[2] - s[2])
+        return s[0] + x, s[1] + y, s[2] + z
+    e = window.chains[k, side, 1]
+    x, y, z = rotate(arm[7], arm[8], arm[9], arm[10], point[0] - e[0], point[1] - e[1], point[2] - e[2])
+    return arm[14] + x, arm[15] + y, arm[16] + z
 
 
 @uncounted_jit
-def add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, sign, out):
-    """Add the derivative of n·x, x a displaced point of an arm, to out (8,)."""
-    s, q = window.chains[k, side, 0], window.parents[k, side]
-    px, py, pz = x - s[0], y - s[1], z - s[2]
-    gx, gy, gz = left_transposed(arm[4], arm[5], arm[6], py * nz - pz * ny, pz * nx - px * nz, px * ny - py * nx)
+def add_turn(window, k, side, part, arm, gx, gy, gz, out):
+    """Add g·δ to out (8,), δ the change of a segment's rotation in the world."""
+    i, j, q, b = 7 * part + 4, 4 * side + 2 * part, window.parents[k, side], window.bases[k, side, part]
+    gx, gy, gz = left_transposed(arm[i], arm[i + 1], arm[i + 2], gx, gy, gz)
     gx, gy, gz = rotate(q[0], -q[1], -q[2], -q[3], gx, gy, gz)
-    out[4 * side] += sign * gx
-    out[4 * side + 1] += sign * gy
-    out[4 * side + 2] += sign * gz
+    out[j] += gx * b[1, 0] + gy * b[1, 1] + gz * b[1, 2]
+    out[j + 1] += gx * b[2, 0] + gy * b[2, 1] + gz * b[2, 2]
+
+
+@uncounted_jit
+def add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, out):
+    """Add the derivative of n·x, x a displaced point of an arm, to out (8,)."""
+    s = window.chains[k, side, 0]
     if forearm:
-        px, py, pz = x - arm[10], y - arm[11], z - arm[12]
-        out[4 * side + 3] += sign * (
-            nx * (arm[8] * pz - arm[9] * py) + ny * (arm[9] * px - arm[7] * pz) + nz * (arm[7] * py - arm[8] * px)
-        )
+        px, py, pz = x - arm[14], y - arm[15], z - arm[16]
+        add_turn(window, k, side, 1, arm, py * nz - pz * ny, pz * nx - px * nz, px * ny - py * nx, out)
+        x, y, z = arm[14], arm[15], arm[16]
+    px, py, pz = x - s[0], y - s[1], z - s[2]
+    add_turn(window, k, side, 0, arm, py * nz - pz * ny, pz * nx - px * nz, px * ny - py * nx, out)
 
 
 @uncounted_jit
@@ -466,7 +486,7 @@ def add_goal(window, k, side, place, weight, robust, work):
     for n in range(3):
         row = new_row(work, k, dx if n == 0 else (dy if n == 1 else dz), weight, EQUAL)
         if row >= 0:
-            add_slope(window, k, side, 1, arm, x, y, z, unit(n, 0), unit(n, 1), unit(n, 2), 1.0, work.slopes[k, row])
+            add_slope(window, k, side, 1, arm, x, y, z, unit(n, 0), unit(n, 1), unit(n, 2), work.slopes[k, row])
 
 
 @uncounted_jit
@@ -483,90 +503,53 @@ def add_together(window, k, robust, work):
         row = new_row(work, k, dx if n == 0 else (dy if n == 1 else dz), weight, EQUAL)
         if row >= 0:
             ex, ey, ez = unit(n, 0), unit(n, 1), unit(n, 2)
-            add_slope(window, k, 0, 1, work.arms[0], lx, ly, lz, ex, ey, ez, 1.0, work.slopes[k, row])
-            add_slope(window, k, 1, 1, work.arms[1], rx, ry, rz, ex, ey, ez, -1.0, work.slopes[k, row])
+            add_slope(window, k, 0, 1, work.arms[0], lx, ly, lz, ex, ey, ez, work.slopes[k, row])
+            add_slope(window, k, 1, 1, work.arms[1], rx, ry, rz, -ex, -ey, -ez, work.slopes[k, row])
 
 
 @uncounted_jit
 def add_limits(arms, window, k, unknowns, weights, work):
-    """Add rows for joint limits that are near: the incoming motion's own excess is allowed."""
+    """Add rows for angles: elbows bend neither backwards nor farther than they can, and no arm is thrown about."""
     for side in range(2):
         if arms.joints[side, 1] < 0:
             continue
-        flexion = unknowns[4 * side + 3]
-        # no arm is thrown about for the sake of what cannot be met
-        x, y, z = unknowns[4 * side], unknowns[4 * side + 1], unknowns[4 * side + 2]
-        size = math.sqrt(x * x + y * y + z * z)
-        if size > 0.5 * weights.most:
-            row = new_row(work, k, weights.most - size, 10.0 * weights.angle, BOUND)
-            if row >= 0:
-                slope = work.slopes[k, row]
-                slope[4 * side], slope[4 * side + 1], slope[4 * side + 2] = -x / size, -y / size, -z / size
-        if abs(flexion) > 0.5 * weights.most:
-            row = new_row(work, k, weights.most - abs(flexion), 10.0 * weights.angle, BOUND)
-            if row >= 0:
-                work.slopes[k, row, 4 * side + 3] = -1.0 if flexion > 0.0 else 1.0
-        bend = window.bends[k, side]
-        low, high = min(bend, 0.02), max(bend, 2.6)
-        for sign in (1.0, -1.0):
-            slack = bend + flexion - low if sign > 0.0 else high - bend - flexion
+        for part in range(2):
+            j = 4 * side + 2 * part
+            size = math.hypot(unknowns[j], unknowns[j + 1])
+            if size > 0.5 * weights.most:
+                row = new_row(work, k, weights.most - size, 10.0 * weights.angle, BOUND)
+                if row >= 0:
+                    work.slopes[k, row, j], work.slopes[k, row, j + 1] = -unknowns[j] / size, -unknowns[j + 1] / size
+        arm, m = work.arms[side], window.planes[k, side]
+        ux, uy, uz = direction(window.chains[k, side, 0], window.chains[k, side, 1])
+        vx, vy, vz = direction(window.chains[k, side, 1], window.chains[k, side, 2])
+        ahead, along = m[0] * vx + m[1] * vy + m[2] * vz, ux * vx + uy * vy + uz * vz
+        fx, fy, fz = rotate(arm[7], arm[8], arm[9], arm[10], vx, vy, vz)
+        for bound in range(2):
+            # the part of the forearm's direction ahead of the upper arm, and that along it
+            if bound == 0:
+                x, y, z = rotate(arm[0], arm[1], arm[2], arm[3], m[0], m[1], m[2])
+                least = min(ahead, BACKWARDS)
+            else:
+                x, y, z = rotate(arm[0], arm[1], arm[2], arm[3], ux, uy, uz)
+                least = min(along, FOLDED)
+            slack = fx * x + fy * y + fz * z - least
             if slack < 0.5:
                 row = new_row(work, k, slack, weights.angle, BOUND)
                 if row >= 0:
-                    work.slopes[k, row, 4 * side + 3] = sign
-        for part in range(2):
-            a, t = arms.above[side, part], window.turns[k, side, part]
-            if part == 0:
-                x, y, z = rotate(
-                    a[0], a[1], a[2], a[3], unknowns[4 * side], unknowns[4 * side + 1], unknowns[4 * side + 2]
-                )
-            else:
-                h = window.axes[k, side]
-                x, y, z = flexion * h[0], flexion * h[1], flexion * h[2]
-            w, i, j, m = exp(x, y, z)
-            w, i, j, m = multiply(w, i, j, m, t[0], t[1], t[2], t[3])
-            vx, vy, vz = log(w, i, j, m)
-            ox, oy, oz = log(t[0], t[1], t[2], t[3])
-            if vx * vx + vy * vy + vz * vz > 8.4:
-                # the rotation vector is about to flip
-                continue
-            for c in range(3):
-                value = vx if c == 0 else (vy if c == 1 else vz)
-                before = ox if c == 0 else (oy if c == 1 else oz)
-                for sign in (1.0, -1.0):
-                    limit = arms.limits[side, part, 0 if sign > 0.0 else 1, c]
-                    if not math.isfinite(limit):
-                        continue
-                    limit = min(limit, before) if sign > 0.0 else max(limit, before)
-                    slack = sign * (value - limit)
-                    if slack > 0.3:
-                        continue
-                    row = new_row(work, k, slack, weights.angle, BOUND)
-                    if row < 0:
-                        continue
-                    gx, gy, gz = left_inverse_transposed(
-                        vx, vy, vz, sign * unit(c, 0), sign * unit(c, 1), sign * unit(c, 2)
-                    )
-                    if part == 1:
-                        h = window.axes[k, side]
-                        work.slopes[k, row, 4 * side + 3] = gx * h[0] + gy * h[1] + gz * h[2]
-                        continue
-                    gx, gy, gz = left_transposed(x, y, z, gx, gy, gz)
-                    gx, gy, gz = rotate(a[0], -a[1], -a[2], -a[3], gx, gy, gz)
-                    work.slopes[k, row, 4 * side] = gx
-                    work.slopes[k, row, 4 * side + 1] = gy
-                    work.slopes[k, row, 4 * side + 2] = gz
+                    cx, cy, cz = fy * z - fz * y, fz * x - fx * z, fx * y - fy * x
+                    add_turn(window, k, side, 1, arm, cx, cy, cz, work.slopes[k, row])
+                    add_turn(window, k, side, 0, arm, -cx, -cy, -cz, work.slopes[k, row])
 
 
 @uncounted_jit
-def add_apart(arms, shell, window, k, guided, weights, work):
+def add_apart(arms, shell, window, k, weights, work):
     """Add rows for samples of the arms near the body, the other arm or the ground."""
     for p in range(arms.sample_arms.shape[0]):
         side, forearm = arms.sample_arms[p], arms.forearm[p]
         arm = work.arms[side]
         x, y, z = work.samples[p]
-        pushes = not (guided and window.guide_shares[k, side] > 0.0)
-        for g in range(shell.groups.shape[0] - 1 if pushes else 0):
+        for g in range(shell.groups.shape[0] - 1):
             if (
                 arms.allowed[p, g] == -np.inf
                 or outside_box(work.posed.boxes[g], x, y, z) - arms.radii[p] > weights.near
@@ -577,7 +560,7 @@ def add_apart(arms, shell, window, k, guided, weights, work):
             if value < weights.near:
                 row = new_row(work, k, value, weights.bound, BOUND)
                 if row >= 0:
-                    add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, 1.0, work.slopes[k, row])
+                    add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, work.slopes[k, row])
         floor = window.ground[k, p]
         if floor[0] > -np.inf:
             start = window.samples[k, p]
@@ -589,7 +572,7 @@ def add_apart(arms, shell, window, k, guided, weights, work):
                 if row >= 0:
                     add_slope(
                         window, k, side, forearm, arm, x, y, z,
-                        -floor[1] / length, 1.0 / length, -floor[2] / length, 1.0, work.slopes[k, row],
+                        -floor[1] / length, 1.0 / length, -floor[2] / length, work.slopes[k, row],
                     )  # fmt: skip
         other = 1 - side
         if not forearm or arms.joints[other, 1] < 0 or window.together[k] > 0.0:
@@ -597,28 +580,27 @@ def add_apart(arms, shell, window, k, guided, weights, work):
             continue
         theirs = work.arms[other]
         for part in range(2):
-            start = window.chains[k, other, 0] if part == 0 else theirs[10:13]
-            end = theirs[10:13] if part == 0 else theirs[13:16]
+            start = window.chains[k, other, 0] if part == 0 else theirs[14:17]
+            end = theirs[14:17] if part == 0 else theirs[17:20]
             d, nx, ny, nz, along = from_segment(start, end, UPPER_FROM if part == 0 else 0.0, x, y, z)
             value = d - arms.radii[p] - arms.capsules[other, part]
             if value < 0.5 * weights.near:
                 row = new_row(work, k, value, weights.bound, BOUND)
                 if row >= 0:
-                    add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, 1.0, work.slopes[k, row])
+                    add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, work.slopes[k, row])
                     cx, cy, cz = (
                         start[0] + along * (end[0] - start[0]),
                         start[1] + along * (end[1] - start[1]),
                         start[2] + along * (end[2] - start[2]),
                     )
-                    add_slope(window, k, other, part, theirs, cx, cy, cz, nx, ny, nz, -1.0, work.slopes[k, row])
+                    add_slope(window, k, other, part, theirs, cx, cy, cz, -nx, -ny, -nz, work.slopes[k, row])
 
 
 @uncounted_jit
-def linearise(arms, shell, window, positions, rotations, unknowns, guided, stretch, weights, work):
+def linearise(arms, shell, window, positions, rotations, unknowns, size, stretch, weights, work):
     """Write the rows of all knots, linearised at unknowns (K, 8).
 
-    guided: palms deep inside the body are guided out of it, and the body does not push those arms yet. stretch: factor
-    of the robust distances.
+    size: of the body (`pose_group`). stretch: factor of the robust distances.
     """
     for k in range(window.frames.shape[0]):
         f = window.frames[k]
@@ -635,9 +617,6 @@ def linearise(arms, shell, window, positions, rotations, unknowns, guided, stret
                     stretch * window.robust[k, side],
                     work,
                 )
-            if guided and window.guide_shares[k, side] > 0.0:
-                weight = weights.guide * window.guide_shares[k, side]
-                add_goal(window, k, side, window.guides[k, side], weight, np.inf, work)
         if window.together[k] > 0.0:
             add_together(window, k, stretch * weights.robust, work)
         add_limits(arms, window, k, unknowns[k], weights, work)
@@ -645,8 +624,8 @@ def linearise(arms, shell, window, positions, rotations, unknowns, guided, stret
             side = arms.sample_arms[p]
             x, y, z = moved(window, k, side, arms.forearm[p], window.samples[k, p], work.arms[side])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
-        pose_near_groups(arms, shell, positions[f], rotations[f], weights.near, work)
-        add_apart(arms, shell, window, k, guided, weights, work)
+        pose_near_groups(arms, shell, positions[f], rotations[f], weights.near, size, work)
+        add_apart(arms, shell, window, k, weights, work)
 
 
 @uncounted_jit
@@ -693,15 +672,17 @@ def choose_active(window, unknowns, work):
 def solve_window(arms, shell, window, positions, rotations, weights, rules, work, unknowns):
     """Solve a window by Gauss–Newton steps on unknowns (K, 8); return the steps taken.
 
-    rules: most steps, most looks ahead in each, longest step and length of a step that ends the search, radians, and
-    number of steps in which palms deep inside the body are guided.
+    rules: most steps, most looks ahead in each, longest step and length of a step that ends the search, radians, size
+    of the body in the first step, and number of steps in which it grows to its own.
     """
-    most, looks, longest, enough, guided = rules
+    most, looks, longest, enough, small, growing = rules
     count = window.frames.shape[0]
     for step in range(most):
         # the first steps may cover the whole distance; the last ones pull no harder than they should
-        stretch = STRETCH ** max(2 - step, 0)
-        linearise(arms, shell, window, positions, rotations, unknowns, step < guided, stretch, weights, work)
+        stretch = STRETCH ** max(growing + 1 - step, 0)
+        # a body that grows about its bones pushes arms out on the side where they are
+        size = 1.0 if step >= growing else small + (1.0 - small) * step / growing
+        linearise(arms, shell, window, positions, rotations, unknowns, size, stretch, weights, work)
         for k in range(count):
             for n in range(work.counts[k]):
                 work.active[k, n] = 1 if work.kinds[k, n] == EQUAL or work.values[k, n] < 0.0 else 0
@@ -719,7 +700,7 @@ def solve_window(arms, shell, window, positions, rotations, weights, rules, work
         for k in range(count):
             for i in range(UNKNOWNS):
                 unknowns[k, i] += share * (work.trial[k, i] - unknowns[k, i])
-        if length < enough and step >= guided:
+        if length < enough and step >= growing:
             return step + 1
     return most
 
@@ -759,13 +740,41 @@ def spline_second(values, second, scratch):
 
 
 @uncounted_jit
-def apply_window(arms, window, unknowns, second, stride, first, last, source_rotations, local):
+def twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz):
+    """Return the angle about the upper arm u that turns the hinge axis h into the plane of the arm; v: the forearm.
+
+    prior: weight of the axis as it is: in a nearly straight arm the plane tells little.
+    """
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    across = ux * (hy * nz - hz * ny) + uy * (hz * nx - hx * nz) + uz * (hx * ny - hy * nx)
+    return math.atan2(across, prior + hx * nx + hy * ny + hz * nz)
+
+
+@uncounted_jit
+def spline_turn(basis, values, second, k, a, i, parent, x, y, z):
+    """Return the rotation of a segment of direction (x, y, z) by unknowns i and i + 1 between knots k and k + 1.
+
+    basis: of the segment at knot k; a: weight of that knot; parent (4,): rotation of its frame.
+    """
+    after, w = min(k + 1, values.shape[0] - 1), parent
+    x, y, z = rotate(w[0], -w[1], -w[2], -w[3], x, y, z)
+    c, d = spline_at(values, second, k, after, a, 1.0 - a, i), spline_at(values, second, k, after, a, 1.0 - a, i + 1)
+    x, y, z = turned_along(
+        basis[0, 0], basis[0, 1], basis[0, 2], x, y, z, c * basis[1, 0] + d * basis[2, 0],
+        c * basis[1, 1] + d * basis[2, 1], c * basis[1, 2] + d * basis[2, 2],
+    )  # fmt: skip
+    x, y, z = rotate(w[0], w[1], w[2], w[3], x, y, z)
+    return exp(x, y, z)
+
+
+@uncounted_jit
+def apply_window(arms, window, unknowns, second, stride, first, last, prior, poses, local):
     """Write the local rotations (F, J, 4) of upper arms and forearms, displaced, at frames first … last−1.
 
-    The displacement is the cubic spline through the knots; second: its second derivatives. source_rotations (F, J, 4):
-    world rotations of the incoming motion.
+    The displacement is the cubic spline through the knots; second: its second derivatives. prior: see `twist`. poses:
+    world positions (F, J, 3) and rotations (F, J, 4) of the incoming motion.
     """
-    count = window.frames.shape[0]
+    count, (positions, rotations) = window.frames.shape[0], poses
     for f in range(first, last):
         place = (f - window.frames[0]) / stride
         k = min(max(int(place), 0), max(count - 2, 0))
@@ -775,27 +784,35 @@ def apply_window(arms, window, unknowns, second, stride, first, last, source_rot
         for side in range(2):
             if arms.joints[side, 1] < 0:
                 continue
-            _, upper, between, lower, _ = arms.joints[side]
-            x = spline_at(unknowns, second, k, after, a, b, 4 * side)
-            y = spline_at(unknowns, second, k, after, a, b, 4 * side + 1)
-            z = spline_at(unknowns, second, k, after, a, b, 4 * side + 2)
-            flexion = spline_at(unknowns, second, k, after, a, b, 4 * side + 3)
-            w, x, y, z = exp(x, y, z)
-            q = local[f, upper]
-            q[0], q[1], q[2], q[3] = multiply(w, x, y, z, q[0], q[1], q[2], q[3])
-            ha, hb = window.hinges[k, side], window.hinges[after, side]
-            # the axis of the nearer knots, in the upper arm's frame of each, carried to this frame
-            ua, ub = source_rotations[window.frames[k], upper], source_rotations[window.frames[after], upper]
-            ax, ay, az = rotate(ua[0], -ua[1], -ua[2], -ua[3], ha[0], ha[1], ha[2])
-            bx, by, bz = rotate(ub[0], -ub[1], -ub[2], -ub[3], hb[0], hb[1], hb[2])
-            ax, ay, az = a * ax + b * bx, a * ay + b * by, a * az + b * bz
-            size = 1.0 / max(math.sqrt(ax * ax + ay * ay + az * az), 1e-12)
-            u, p = source_rotations[f, upper], source_rotations[f, between]
-            ax, ay, az = rotate(u[0], u[1], u[2], u[3], ax * size, ay * size, az * size)
-            ax, ay, az = rotate(p[0], -p[1], -p[2], -p[3], ax, ay, az)
-            w, x, y, z = exp(flexion * ax, flexion * ay, flexion * az)
-            q = local[f, lower]
-            q[0], q[1], q[2], q[3] = multiply(w, x, y, z, q[0], q[1], q[2], q[3])
+            parent, upper, between, lower, hand = arms.joints[side]
+            p = rotations[f, parent] if parent >= 0 else IDENTITY
+            ux, uy, uz = direction(positions[f, upper], positions[f, lower])
+            vx, vy, vz = direction(positions[f, lower], positions[f, hand])
+            rw, rx, ry, rz = spline_turn(window.bases[k, side, 0], unknowns, second, k, a, 4 * side, p, ux, uy, uz)
+            qw, qx, qy, qz = spline_turn(window.bases[k, side, 1], unknowns, second, k, a, 4 * side + 2, p, vx, vy, vz)
+            # twist of the upper arm, by which the incoming motion has none
+            h, g, q = window.hinges[k, side], window.hinges[after, side], rotations[f, upper]
+            hx, hy, hz = rotate(
+                q[0], q[1], q[2], q[3], a * h[0] + b * g[0], a * h[1] + b * g[1], a * h[2] + b * g[2]
+            )  # fmt: skip
+            angle = -twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz)
+            ux, uy, uz = rotate(rw, rx, ry, rz, ux, uy, uz)
+            vx, vy, vz = rotate(qw, qx, qy, qz, vx, vy, vz)
+            hx, hy, hz = rotate(rw, rx, ry, rz, hx, hy, hz)
+            angle += twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz)
+            tw, tx, ty, tz = exp(angle * ux, angle * uy, angle * uz)
+            rw, rx, ry, rz = multiply(tw, tx, ty, tz, rw, rx, ry, rz)
+            # local rotations: of the upper arm R′ = D R, of the forearm (D Q)⁻¹ E F, Q that of its parent
+            w, x, y, z = multiply(p[0], -p[1], -p[2], -p[3], rw, rx, ry, rz)
+            w, x, y, z = multiply(w, x, y, z, p[0], p[1], p[2], p[3])
+            o = local[f, upper]
+            o[0], o[1], o[2], o[3] = multiply(w, x, y, z, o[0], o[1], o[2], o[3])
+            p = rotations[f, between]
+            w, x, y, z = multiply(rw, -rx, -ry, -rz, qw, qx, qy, qz)
+            w, x, y, z = multiply(p[0], -p[1], -p[2], -p[3], w, x, y, z)
+            w, x, y, z = multiply(w, x, y, z, p[0], p[1], p[2], p[3])
+            o = local[f, lower]
+            o[0], o[1], o[2], o[3] = multiply(w, x, y, z, o[0], o[1], o[2], o[3])
 
 
 @uncounted_jit
@@ -866,7 +883,7 @@ def find_touches(
             if group >= 0:
                 if most[k] == 0.0 and total == 0.0:
                     for g in range(shell.groups.shape[0] - 1):
-                        pose_group(shell, g, our_positions[f], our_rotations[f], work.posed)
+                        pose_group(shell, g, our_positions[f], our_rotations[f], 1.0, work.posed)
                 d, nx, ny, nz = distance(shell, group, work.posed, x, y, z)
                 shift = min(max(wanted - d, -rules.most_correction), rules.most_correction)
                 x, y, z = x + shift * nx, y + shift * ny, z + shift * nz
@@ -879,43 +896,6 @@ def find_touches(
             most[k] = 0.0
 
 
-@uncounted_jit
-def find_guides(frames, palm, tubes, owners, groups, rules, positions, rotations, target, shell, ours, work, place):
-    """Write the place (K, 3) outside the target's body that corresponds to a palm (F, 3) of the source.
-
-    owners: as in `find_touches`; groups (K,) int64: the group whose nearest segment is taken, −1: none. The place has
-    the source's fraction along the segment and its angle; it lies as far out as the shell demands.
-    """
-    our_positions, our_rotations = ours
-    for k in range(frames.shape[0]):
-        f, best, chosen = frames[k], np.inf, -1
-        x = y = z = ox = oy = oz = wanted = 0.0
-        for s in range(tubes.joints.shape[0]):
-            if groups[k] < 0 or owners[s, 1] != groups[k] or tubes.rings[s, 0, 0] < 0.0 or target.rings[s, 0, 0] < 0.0:
-                continue
-            u, v, a = own_place(tubes, s, positions[f], rotations[f], palm[f, 0], palm[f, 1], palm[f, 2])
-            d, _, _, _, t, c, sn, gap, beyond = measure(tubes.rings[s], tubes.lengths[s], u, v, a)
-            if d < best:
-                best, chosen, wanted = d, s, max(d, 0.0) * rules.size
-                gap = max(gap, 0.0) * rules.size
-                x, y, z = place_on_tube(target, s, our_positions[f], our_rotations[f], t, c, sn, gap, beyond)
-                gap += rules.most_correction
-                ox, oy, oz = place_on_tube(target, s, our_positions[f], our_rotations[f], t, c, sn, gap, beyond)
-        if chosen < 0:
-            continue
-        g = groups[k]
-        pose_group(shell, g, our_positions[f], our_rotations[f], work.posed)
-        ox, oy, oz = ox - x, oy - y, oz - z
-        length = max(math.sqrt(ox * ox + oy * oy + oz * oz), 1e-12)
-        out = 0.0
-        for _ in range(4):
-            at = out / length
-            d, _, _, _ = distance(shell, g, work.posed, x + at * ox, y + at * oy, z + at * oz)
-            out = min(max(out + wanted - d, 0.0), rules.most_correction)
-        at = out / length
-        place[k, 0], place[k, 1], place[k, 2] = x + at * ox, y + at * oy, z + at * oz
-
-
 # --- smallest calls ----------------------------------------------------------------------------------------------
 
 
@@ -925,11 +905,10 @@ def empty_window(frames: NDArray, samples: int, groups: int) -> Window:
     ground = np.zeros((count, samples, 3))
     ground[..., 0] = -np.inf
     return Window(
-        frames, np.zeros((count, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 4)), np.zeros((count, 2, 3)),
-        np.zeros((count, 2, 3)), np.zeros((count, 2)), np.zeros((count, 2, 2, 4)), np.zeros((count, samples, 3)),
+        frames, np.zeros((count, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 4)),
+        np.zeros((count, 2, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 3)), np.zeros((count, samples, 3)),
         ground, np.zeros((count, 2, groups)), np.zeros((count, 2, 3)), np.zeros((count, 2)),
-        np.full((count, 2), np.inf), np.zeros((count, 2, 3)),
-        np.zeros((count, 2)), np.zeros((count, 2, 3)), np.zeros((count, 3)),
+        np.full((count, 2), np.inf), np.zeros((count, 2, 3)), np.zeros((count, 3)),
         np.zeros(count), np.zeros(count),
     )  # fmt: skip
 
@@ -946,16 +925,15 @@ def new_work(knots: int, shell: Shell, samples: int) -> Work:
 
 
 def _arms() -> Arms:
-    turns = np.zeros((2, 2, 4))
     return Arms(
         np.full((2, 5), -1), np.full(2, -1), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(1, np.int64),
         np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), np.zeros(1), np.zeros((1, 1)),
-        np.zeros((2, 2)), turns, turns, np.zeros((2, 2, 2, 3)),
+        np.zeros((2, 2)),
     )  # fmt: skip
 
 
 def _weights() -> Weights:
-    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 1.0, 0.1)
+    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 0.1)
 
 
 def _poses():
@@ -974,7 +952,7 @@ WARMUP = {
     "gather": lambda: (_arms(), *_poses(), 0.1, _window()),
     "settle_hinges": lambda: (_arms(), read_only(1, 1, 4), 0.5, _window()),
     "solve_window": lambda: (
-        _arms(), smallest_shell(), _window(), *_poses(), _weights(), (1, 1, 0.5, 0.1, 0),
+        _arms(), smallest_shell(), _window(), *_poses(), _weights(), (1, 1, 0.5, 0.1, 0.5, 0),
         new_work(1, smallest_shell(), 1), np.zeros((1, 8)),
     ),
     "displaced_points": lambda: (
@@ -982,12 +960,7 @@ WARMUP = {
     ),
     "spline_second": lambda: (np.zeros((3, 8)), np.zeros((3, 8)), np.zeros(3)),
     "apply_window": lambda: (
-        _arms(), _window(), np.zeros((1, 8)), np.zeros((1, 8)), 1, 0, 1, read_only(1, 1, 4), np.zeros((1, 1, 4))
-    ),
-    "find_guides": lambda: (
-        np.zeros(1, np.int64), np.ones((1, 3)), smallest_tubes(), np.zeros((1, 2), np.int64), np.zeros(1, np.int64),
-        Touching(1.0, 1.0, 1.0, 1.0, 1.0), *_poses(), smallest_tubes(), smallest_shell(), _poses(),
-        new_work(1, smallest_shell(), 1), np.empty((1, 3)),
+        _arms(), _window(), np.zeros((1, 8)), np.zeros((1, 8)), 1, 0, 1, 0.1, _poses(), np.zeros((1, 1, 4))
     ),
     "find_touches": lambda: (
         np.zeros(1, np.int64), np.ones((1, 3)), smallest_tubes(), np.zeros((1, 2), np.int64), np.zeros(1),

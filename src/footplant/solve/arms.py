@@ -4,9 +4,10 @@ The whole clip is solved at once for a small displacement of the arms, given the
 
     minimise Σ |d|²_W + w(τf)⁴|D²d|² + 2w(τf)²|D¹d|² + touches (robust) + bounds (body, ground, other arm, limits)
 
-d has four unknowns per arm and knot (`_arms`). Bounds are quadratic penalties on what is broken; a bound takes part in
-a step when that step is predicted to break it (look-ahead active set). Knots are about `knot_time` apart; in windows
-with planted palms every frame is a knot. Frames far from anything that acts stay as they are, bit for bit.
+d turns upper arm and forearm, two unknowns each per knot (`_arms`): |d| is the angle by which they are off. Bounds are
+quadratic penalties on what is broken; a bound takes part in a step when that step is predicted to break it (look-ahead
+active set). Knots are about `knot_time` apart; in windows with planted palms every frame is a knot. Frames far from
+anything that acts stay as they are, bit for bit.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from footplant.contacts.importance import importance
 from footplant.errors import MotionError, SkeletonError
 from footplant.humanoid.body_proxy import SEGMENTS
 from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell, surface_of
-from footplant.humanoid.reference import reference_world
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton
@@ -41,11 +41,15 @@ class ArmSettings:
 
     knot_time: float = 0.028
     """Seconds between knots. Doubled, quick claps are met less well; halved, everything costs twice."""
-    smoothing: float = 0.12
-    """Seconds; time constant τ of the displacement. With 0.08 the jerk of a knight who carries something (mocapbank) is
-    2.2 times the source's instead of 1.6; larger ones turn arms farther from contacts (49_06: 1.0° instead of 0.5°)."""
-    elbow: float = 1.0
-    """Weight of the elbow's displacement relative to the upper arm's."""
+    smoothing: float = 0.1
+    """Seconds; time constant τ of the displacement. With 0.12 free upper arms of the median pair are 0.94° off the
+    source instead of 0.67°, with 0.16 1.27°; smaller ones let hands jump (`smoother`)."""
+    smoother: tuple[float, ...] = (1.0, 1.4, 2.0)
+    """Factors of τ that are tried in turn while a hand accelerates more than `peak` times the incoming motion's hands
+    and feet do at most."""
+    peak: float = 1.1
+    """See `smoother`. Without it a hand that slides round a knee has 5 times the source's peak acceleration (reach on
+    long legs), with it 0.74 times."""
     bound: float = 8e3
     """Weight of a broken bound, per squared body height. 6e4 follows each change of the nearest way out (peak
     acceleration 10 instead of 3.7 times the source's on mocapbank); 3e3 leaves arms 18 mm inside the trunk."""
@@ -59,17 +63,21 @@ class ArmSettings:
     """Weight of a palm's place on the body and of palms together, per squared body height."""
     plant: float = 1e7
     """Weight of a planted palm, per squared body height."""
+    plant_force: float = 100.0
+    """Largest force of a planted palm whose place is inside the body, per body height: it is not met."""
+    hanging: float = 0.3
+    """Share of frames with a planted palm above which the body hangs or climbs: places inside it are met as well."""
     robust: float = 0.01
     """Distance beyond which a touch pulls with constant force (2 cm)."""
     margin: float = 0.001
     """Clearance of the body proxy (2 mm)."""
-    deep: tuple[float, float] = (0.02, 0.05)
-    """Depths of a hand inside the body from which it starts to be guided, and from which it fully is (3 and 8 cm). The
-    nearest way out of a fat belly may lead to the side or the back; the source tells that the hand is in front."""
-    guide: float = 4000.0
-    """Weight of a guide, per squared body height."""
-    guided: int = 2
-    """First steps in which hands that are deep inside the body are guided and not pushed."""
+    deep: float = 0.02
+    """Depth of an arm inside the body beyond which the body grows about its bones (3 cm). The nearest way out of a fat
+    belly may lead to the other side; a growing one keeps an arm on the side where it is."""
+    small: float = 0.4
+    """Size of the body in the first step."""
+    growing: int = 3
+    """Steps in which it grows."""
     near: float = 0.04
     """Distance within which bounds are looked at ahead (7 cm)."""
     near_body: float = 0.035
@@ -89,6 +97,8 @@ class ArmSettings:
     """Fraction of its length to which an arm stretches for a touch."""
     hinge: float = 0.1
     """Share of the anatomical axis in the hinge axis of the elbow; the rest is the plane in which the arm bends."""
+    straight: float = 0.2
+    """Sine of the flexion of a nearly straight arm: below it the upper arm's twist stays as it is."""
     hinge_time: float = 0.1
     """Seconds over which the hinge axis is smoothed."""
     pad: float = 0.45
@@ -157,7 +167,7 @@ _known: WeakKeyDictionary[Skeleton, tuple[tuple, tuple | None]] = WeakKeyDiction
 
 def _tables(target: Character):
     """Return the arms of a character as kernels take them, cached with the skeleton; None without arms."""
-    parts = (target.roles, target.skin, target.limits, *(target.contacts.get(name) for name in HANDS))
+    parts = (target.roles, target.skin, *(target.contacts.get(name) for name in HANDS))
     found = _known.get(target.skeleton)
     if found is None or any(known is not part for known, part in zip(found[0], parts)):
         found = _known[target.skeleton] = parts, _find_tables(target)
@@ -170,12 +180,8 @@ def _find_tables(target: Character):
 
     if target.roles is None:
         return None
-    skeleton, roles = target.skeleton, target.roles
+    skeleton = target.skeleton
     joints, hinges, palms, offsets = np.full((2, 5), -1), np.zeros((2, 3)), np.full(2, -1), np.zeros((2, 3))
-    above, unposed = rotation.identity(4).reshape(2, 2, 4), rotation.identity(4).reshape(2, 2, 4)
-    limits = np.empty((2, 2, 2, 3))
-    limits[:, :, 0], limits[:, :, 1] = -np.inf, np.inf
-    world = reference_world(skeleton, roles)[1]
     for arm, side in enumerate(("left", "right")):
         try:
             limb = limb_of(target, f"{side}_arm")
@@ -189,11 +195,6 @@ def _find_tables(target: Character):
         palm = target.contacts.get(f"{side}_palm")
         if palm is not None and palm.joint in skeleton.descendants(limb.lower):
             palms[arm], offsets[arm] = palm.joint, palm.offset
-        for part, (joint, parent) in enumerate(zip((limb.upper, limb.lower), parents)):
-            above[arm, part] = world[parent] if parent >= 0 else rotation.identity(1)[0]
-            unposed[arm, part] = rotation.inverse(world[joint])
-            if target.limits is not None:
-                limits[arm, part, 0], limits[arm, part, 1] = target.limits.lower[joint], target.limits.upper[joint]
     samples, shell = ArmSamples.of(target), BodyShell.of(target).tables()
     if not len(samples.arms):
         return None
@@ -223,7 +224,6 @@ def _find_tables(target: Character):
     arms = kernel.Arms(
         joints, palms, offsets, hinges, samples.arms[kept], samples.forearm[kept].astype(np.int64),
         samples.joints[kept], np.ascontiguousarray(samples.offsets[kept]), samples.radii[kept], allowed, 0.8 * capsules,
-        above, unposed, limits,
     )  # fmt: skip
     return arms, shell, surface.tables()
 
@@ -261,6 +261,10 @@ class _ArmsStage:
             for side, name in enumerate(HANDS)
             if plant.place is not None and plant.point == target.contacts.get(name) and self.arms.palms[side] >= 0
         ]
+        held = np.zeros(len(motion), bool)
+        for plant, _ in self.palms:
+            held[plant.active_rows(np.arange(len(motion)), self.fps)[0]] = True
+        self.hangs = bool(held.mean() > settings.hanging)
         self.statures = stature(character), stature(target)
         self.source_tables = self._source_tables()
 
@@ -274,16 +278,34 @@ class _ArmsStage:
         hangs = [hanging_arm(self.source, self.character, name.partition("_")[0]) for name in HANDS]
         return places, hangs, surface_of(self.character).tables()
 
-    def _planted(self, frames: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Return the places (K, 2, 3) of planted palms, where they are held (K, 2), and their activation (K, 2)."""
+    def _planted(self, frames: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Return the places (K, 2, 3) of planted palms, where they are held (K, 2), where such a place is inside the
+        body at some time (K, 2), and their activation (K, 2)."""
         places, held = np.zeros((len(frames), 2, 3)), np.zeros((len(frames), 2), bool)
-        active = np.zeros((len(frames), 2))
+        active, blocked = np.zeros((len(frames), 2)), np.zeros((len(frames), 2), bool)
         for plant, side in self.palms:
             rows, share = plant.active_rows(frames, self.fps)
             active[rows, side] = np.maximum(active[rows, side], share)
             rows = rows[share >= 1.0]
             places[rows, side], held[rows, side] = plant.place, True
-        return places, held, active
+            blocked[rows, side] = not self.hangs and self._inside(plant.place, frames[rows])
+        return places, held, blocked, active
+
+    def _inside(self, place: NDArray, frames: NDArray) -> bool:
+        """Return whether a place (3,) is inside the body at one of some frames."""
+        from footplant.kernels import shell as kernel
+
+        if not len(frames):
+            return False
+        poses = self.kinematics.positions[frames], self.kinematics.rotations[frames]
+        points, out = np.repeat(place[None], len(frames), axis=0), np.empty((len(frames), 4))
+        least = np.inf
+        for part in poses:
+            part.setflags(write=False)
+        for group in range(len(GROUPS)):
+            kernel.distances(self.shell, group, *poses, points, kernel.new_posed(self.shell), out)
+            least = min(least, float(out[:, 0].min()))
+        return least < 0.0
 
     def window(self, frames: NDArray):
         """Return the arms, goals and ground at some frames (ascending) as kernels take them, and the clearance (K,)."""
@@ -301,8 +323,8 @@ class _ArmsStage:
         if own is not None:
             # a source with a skin may be as deep inside its own body
             window.spare[:] = self.statures[1] / self.statures[0] * self._clearance(own, self.source, frames, window)[1]
-        clearance, hands = self._clearance((arms, self.shell), self.kinematics, frames, window)
-        places, held, active = self._planted(frames)
+        clearance, _ = self._clearance((arms, self.shell), self.kinematics, frames, window)
+        places, held, blocked, active = self._planted(frames)
         if self.source_tables is not None:
             palms, hangs, tubes = self.source_tables
             height, size = self.character.height, self.statures[1] / self.statures[0]
@@ -321,15 +343,6 @@ class _ArmsStage:
                 window.goals[:, side] = self._within_reach(window, side, place, share)
                 window.goal_weights[:, side] = self.touch * share
                 window.robust[:, side] = settings.robust * self.target.height
-                least = hands[:, side].min(axis=1)
-                deep = (-least / self.target.height - settings.deep[0]) / (settings.deep[1] - settings.deep[0])
-                window.guide_shares[:, side] = (1.0 - importance(deep)) * (1.0 - active[:, side])
-                group = np.where(window.guide_shares[:, side] > 0.0, hands[:, side].argmin(axis=1), -1)
-                kernel.find_guides(
-                    frames, palms[side], tubes, _owners(side), group, rules, self.source.positions,
-                    self.source.rotations, self.tubes, self.shell, (positions, rotations), work, place,
-                )  # fmt: skip
-                window.guides[:, side] = self._within_reach(window, side, place, window.guide_shares[:, side])
             theirs = [part[frames] for part in palms]
             full, none = settings.near_hands
             distance = np.linalg.norm(theirs[0] - theirs[1], axis=1) / height
@@ -353,7 +366,9 @@ class _ArmsStage:
             window.ground[np.ix_(np.flatnonzero(held[:, side]), np.flatnonzero(own), np.zeros(1, np.int64))] = -np.inf
         window.goals[held] = places[held]
         window.goal_weights[held] = settings.plant / self.target.height**2
-        window.robust[held] = np.inf
+        window.robust[held] = np.where(
+            blocked[held], settings.plant_force / settings.plant * self.target.height, np.inf
+        )
         return window, clearance
 
     def _clearance(self, tables, kinematics: Kinematics, frames: NDArray, window) -> tuple[NDArray, NDArray]:
@@ -424,7 +439,7 @@ class _ArmsStage:
         knots = np.minimum(first + stride * np.arange(count), end - 1)
         base, clearance = self.window(knots)
         ground = (base.samples[..., 1] - base.ground[..., 0] - self.arms.radii).min(axis=1)
-        planted = self._planted(np.arange(first, end))[2].any(axis=1)
+        planted = self._planted(np.arange(first, end))[3].any(axis=1)
         held = np.zeros(count, bool)
         held[np.flatnonzero(planted) // stride] = True
         acts = (clearance < 0.0) | (ground < 0.0) | (base.goal_weights > 0.0).any(axis=1) | (base.together > 0.0) | held
@@ -436,14 +451,16 @@ class _ArmsStage:
         for begin, stop in _windows(acts, max(round(settings.pad * self.fps / stride), 2)):
             if held[begin:stop].any():
                 part = np.arange(knots[begin], knots[stop - 1] + 1)
-                self._solve_window(self.window(part)[0], 1, local, missed, left)
+                self._solve_window(*self.window(part), 1, local, missed, left)
             else:
                 part = type(base)(*(array[begin:stop] for array in base))
-                self._solve_window(part, stride, local, missed, left)
+                self._solve_window(part, clearance[begin:stop], stride, local, missed, left)
         moved = Motion(self.motion.skeleton, self.motion.root, local, self.fps, offsets=self.motion.offsets)
         return ArmsResult(moved, tuple(missed), left if len(left) else None)
 
-    def _solve_window(self, window, stride: int, local: NDArray, missed: list[str], left: NDArray) -> None:
+    def _solve_window(
+        self, window, clearance: NDArray, stride: int, local: NDArray, missed: list[str], left: NDArray
+    ) -> None:
         """Solve one window and write its rotations to local (F, J, 4)."""
         from footplant.solve import _arms as kernel
 
@@ -454,31 +471,45 @@ class _ArmsStage:
             window.pins[:2] = 1e6
         if window.frames[-1] < self.frames.stop - 1:
             window.pins[-2:] = 1e6
-        reference = np.tile([1.0, 1.0, 1.0, settings.elbow], 2)
-        bend, speed = (settings.smoothing * rate) ** 4, 2.0 * (settings.smoothing * rate) ** 2
         height = self.target.height
-        weights = kernel.Weights(
-            reference, bend * reference, speed * reference, settings.bound / height**2, settings.limit,
-            settings.robust * height, settings.margin * height, settings.near * height, settings.guide / height**2,
-            settings.most, settings.proximal,
-            settings.elastic * height,
-        )  # fmt: skip
         unknowns, work = np.zeros((count, 8)), kernel.new_work(count, self.shell, len(self.arms.sample_arms))
         positions, rotations = self.kinematics.positions, self.kinematics.rotations
-        guided = settings.guided if window.guide_shares.any() else 0
-        rules = (settings.steps + guided, settings.looks, settings.longest, settings.enough, guided)
-        taken = kernel.solve_window(self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns)
-        if taken < 0:
-            missed.append(f"frames {window.frames[0]}–{window.frames[-1]}: the arms' equations are singular")
-            return
+        growing = settings.growing if window.together.any() and clearance.min() < -settings.deep * height else 0
+        rules = (
+            settings.steps + growing, settings.looks, settings.longest, settings.enough, settings.small, growing
+        )  # fmt: skip
+        wrists, moved, peak = np.ascontiguousarray(window.chains[:, :, 2]), np.empty((count, 2, 3)), self._peak(stride)
+        for smoother in settings.smoother:
+            time = smoother * settings.smoothing * rate
+            weights = kernel.Weights(
+                np.ones(8), np.full(8, time**4), np.full(8, 2.0 * time**2), settings.bound / height**2, settings.limit,
+                settings.robust * height, settings.margin * height, settings.near * height, settings.most,
+                settings.proximal, settings.elastic * height,
+            )  # fmt: skip
+            if kernel.solve_window(
+                self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
+            ) < 0:  # fmt: skip
+                missed.append(f"frames {window.frames[0]}–{window.frames[-1]}: the arms' equations are singular")
+                return
+            kernel.displaced_points(self.arms, window, wrists, unknowns, work, moved)
+            if count < 3 or np.linalg.norm(np.diff(moved, 2, axis=0), axis=2).max() <= settings.peak * peak:
+                break
         second = np.zeros_like(unknowns)
         if stride > 1:
             kernel.spline_second(unknowns, second, np.zeros(count))
         kernel.apply_window(
-            self.arms, window, unknowns, second, stride, int(window.frames[0]), int(window.frames[-1]) + 1, rotations,
-            local,
+            self.arms, window, unknowns, second, stride, int(window.frames[0]), int(window.frames[-1]) + 1,
+            settings.straight, (positions, rotations), local,
         )  # fmt: skip
         self._tell(window, unknowns, work, missed, left)
+
+    def _peak(self, stride: int) -> float:
+        """Return the largest second difference of wrists and ankles of the incoming motion, so many frames apart."""
+        roles = self.target.require_roles()
+        ends = [roles[f"{side}_{part}"] for side in ("left", "right") for part in ("hand", "foot")
+                if f"{side}_{part}" in roles]  # fmt: skip
+        places = self.kinematics.positions[self.frames.start : self.frames.stop : stride][:, ends]
+        return float(np.linalg.norm(np.diff(places, 2, axis=0), axis=2).max(initial=0.0))
 
     def _tell(self, window, unknowns: NDArray, work, missed: list[str], left: NDArray) -> None:
         """Collect what a window leaves unmet."""
@@ -503,7 +534,7 @@ class _ArmsStage:
                     f"up to {1000 * apart[rows].max():.0f} mm farther apart"
                 )
         for side, name in enumerate(HANDS):
-            meant = (window.goal_weights[:, side] > 0.8 * self.touch) & np.isfinite(window.robust[:, side])
+            meant = (window.goal_weights[:, side] > 0.8 * self.touch) & (window.goal_weights[:, side] <= self.touch)
             rows = np.flatnonzero(meant & (off[:, side] > most))
             if len(rows):
                 missed.append(
