@@ -21,11 +21,9 @@ from footplant.feet.soles import SOLE, flatten_toes
 from footplant.feet.stage import with_plausible_floor
 from footplant.feet.stances import (
     Stance,
-    add_stances,
     find_skating_contacts,
     find_stance,
     floor_level,
-    merge_contacts,
 )
 from footplant.feet.steps import raised_to_ground
 from footplant.geometry import Plane
@@ -47,8 +45,6 @@ class RepairSettings:
     floor: float = 0.05
     """Body heights (9 cm for an adult): a level floor nearer than this to y = 0 is moved to y = 0. Doubled, clips
     recorded on a low platform are lowered as well."""
-    detection_rounds: int = 4
-    """Maximum number of detect-and-solve rounds. Footplants hidden by skating appear once the rest is fixed."""
     depth: float = 0.003
     """Metres of penetration that are left: it is not visible, and lifting a foot bends the knee."""
     rougher: float = 1.03
@@ -92,22 +88,8 @@ def repair(
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)
     motion, found, floor, ground_notes = _place_on_ground(source, character, found, known)
-    stance, solution = find_stance(motion, character, found, floor), None
-    for number in range(SETTINGS.detection_rounds):
-        solution = _solve(motion, character, stance, progress)
-        if contacts is not None or number == SETTINGS.detection_rounds - 1:
-            break
-        # jitter and skating hide other footplants: detect again on the result, so that repairing twice changes nothing
-        again = find_skating_contacts(solution.motion, character, slide=slide, ground=floor)
-        one = merge_contacts(stance.contacts, again, character.height)
-        if one is not stance.contacts:
-            stance = find_stance(motion, character, one, floor)
-            continue
-        further = add_stances(solution.motion, character, stance, again)
-        if len(further.plants) == len(stance.plants):
-            break
-        stance = further
-    assert solution is not None
+    stance = find_stance(motion, character, found, floor)
+    solution = _solve(motion, character, stance, progress)
     smooth = no_rougher(solution.motion, character, Kinematics(source), character, excess=SETTINGS.rougher)
     if smooth is not solution.motion:
         # noise of a foot that is now planted went into a knee

@@ -34,9 +34,6 @@ SHAKE = 4.0
 STILL = 0.0002
 """Body heights by which a point at rest may be off its line (0.35 mm for an adult)."""
 
-ONE_PLACE = 0.008
-"""Body heights; contacts of a point that are nearer than this may be merged (14 mm for an adult)."""
-
 
 @dataclass(frozen=True, eq=False)
 class Stance:
@@ -157,7 +154,11 @@ def find_stance(motion: Motion, character: Character, contacts: Contacts, ground
     stays that much higher.
     """
     contacts = replace(contacts, ground=ground)
-    kinematics, tracks = _sole_tracks(motion, character, _stance(contacts, character).plants, ground)
+    # the distance from heel to ball depends on the toes, which will be flat
+    plants = [replace(plant, ramp=(0.0, 0.0)) for plant in _stance(contacts, character).plants]
+    kinematics = Kinematics(flatten_toes(motion, character, plants, ground))
+    soles = [f"{side}_{part}" for side in ("left", "right") for part in SOLE]
+    tracks = {name: kinematics.point(character.contacts[name]) for name in soles if name in character.contacts}
     levels = usual_levels(kinematics, character, contacts, ground)
     lowest = min(levels.values(), default=0.0)
     biases = {
@@ -172,24 +173,6 @@ def find_stance(motion: Motion, character: Character, contacts: Contacts, ground
         for plant in _placed(step, tracks, levels)
     ]
     return _stance(replace(contacts, plants=tuple(known)), character)
-
-
-def _sole_tracks(
-    motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground
-) -> tuple[Kinematics, dict[str, NDArray]]:
-    """Return the motion's kinematics with planted toes flat, and tracks (F, 3) of each foot's heel, ball, toe, hinge.
-
-    The distance from heel to ball depends on the toes, which will be flat.
-    """
-    kinematics = Kinematics(flatten_toes(motion, character, [replace(p, ramp=(0.0, 0.0)) for p in plants], ground))
-    soles = [f"{side}_{part}" for side in ("left", "right") for part in SOLE]
-    tracks = {name: kinematics.point(character.contacts[name]) for name in soles if name in character.contacts}
-    for side in ("left", "right"):
-        heel, ball = (character.contacts.get(f"{side}_{part}") for part in ("heel", "ball"))
-        if heel is not None and ball is not None:
-            turns = ball.joint != heel.joint
-            tracks[f"{side}_hinge"] = kinematics.positions[:, ball.joint] if turns else tracks[f"{side}_ball"]
-    return kinematics, tracks
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,86 +238,22 @@ def _stance(contacts: Contacts, character: Character) -> Stance:
     return Stance(replace(contacts, plants=tuple(known)), tuple(plants))
 
 
-def merge_contacts(contacts: Contacts, found: Contacts, height: float) -> Contacts:
-    """Return the contacts, with those of a point merged that are one contact in `found`, detected after the repair.
-
-    A foot planted at two places less than `ONE_PLACE` apart, with a short motion between them that the repair removes,
-    would count as sliding in a second repair. height: of the body, metres.
-    """
-    plants = list(contacts.plants)
-    for plant in found.plants:
-        own = [other for other in plants if other.point == plant.point]
-        own = [other for other in own if other.start < plant.end and plant.start < other.end]
-        if len(own) < 2 or np.ptp([other.place for other in own], axis=0).max() > ONE_PLACE * height:
-            continue
-        place = np.average([other.place for other in own], axis=0, weights=[len(other) for other in own])
-        first, last = min(other.start for other in own), max(other.end for other in own)
-        plants = [other for other in plants if other not in own] + [replace(own[0], start=first, end=last, place=place)]
-    return contacts if len(plants) == len(contacts.plants) else replace(contacts, plants=tuple(plants))
-
-
-def add_stances(motion: Motion, character: Character, stance: Stance, contacts: Contacts) -> Stance:
-    """Return the stance with the additional contacts of a repaired motion; existing ones keep their places.
-
-    contacts: detected in the repaired motion.
-    """
-    new = [
-        plant
-        for plant in contacts.plants
-        if not any(
-            plant.point == other.point and plant.start < other.end and other.start < plant.end
-            for other in stance.contacts.plants
-        )
-    ]
-    if not new:
-        return stance
-    more = find_stance(motion, character, replace(contacts, plants=tuple(new)), stance.contacts.ground)
-    plants = (*stance.contacts.plants, *more.contacts.plants)
-    return _stance(replace(stance.contacts, plants=plants), character)
-
-
 def _placed(step: Sequence[Plant], tracks: dict[str, NDArray], levels: _Levels) -> list[Plant]:
     """Return the contacts of a planted foot at the places to which the whole foot moves rigidly.
 
     A skating foot moves between the rest of its heel and that of its ball, so their relative position is taken from the
     frames that they share.
     """
-    places, beside = [np.median(tracks[step[0].point][step[0].start : step[0].end], axis=0)], [(0, slice(0, 1))]
+    places = [np.median(tracks[step[0].point][step[0].start : step[0].end], axis=0)]
     for number, plant in enumerate(step[1:], start=1):
         best = int(np.argmax([min(plant.end, other.end) - max(plant.start, other.start) for other in step[:number]]))
         frames = slice(max(plant.start, step[best].start), min(plant.end, step[best].end))
         apart = tracks[plant.point][frames] - tracks[step[best].point][frames]
         places.append(places[best] + np.median(apart, axis=0))
-        beside.append((best, frames))
     away = [tracks[plant.point][plant.start : plant.end] - place for plant, place in zip(step, places)]
     shift = np.median(np.concatenate(away), axis=0)
     shift[1] -= levels.sink(step[0], tracks)
-    placed = [replace(step[0], place=levels.put(places[0] + shift, step[0].point))]
-    for plant, place, (best, frames) in zip(step[1:], places[1:], beside[1:]):
-        other, on = placed[best], levels.put(place + shift, plant.point)
-        if plant.point != other.point:
-            # the horizontal distance that the foot has at these heights
-            rise = on[1] - other.place[1]
-            flat = (on - other.place) * [1.0, 0.0, 1.0]
-            side, part = plant.point.split("_")
-            length = _floor_length(tracks, side, frames, rise if part == "ball" else -rise)
-            flat *= length / max(float(np.linalg.norm(flat)), 1e-9)
-            on = other.place + flat + [0.0, rise, 0.0]
-        placed.append(replace(plant, place=on))
-    return placed
-
-
-def _floor_length(tracks: dict[str, NDArray], side: str, frames: slice, rise: float) -> float:
-    """Return the horizontal distance from heel to ball, metres, with the ball higher by `rise`.
-
-    The foot is rigid from the heel to the toe joint; from there to the ball it is as the toes are in `frames`.
-    """
-    heel, hinge, ball = (tracks[f"{side}_{part}"][frames] for part in ("heel", "hinge", "ball"))
-    bone = float(np.median(np.linalg.norm(hinge - heel, axis=1)))
-    below = np.median(ball - hinge, axis=0)
-    along = np.median(ball - heel, axis=0) * [1.0, 0.0, 1.0]
-    along /= max(float(np.linalg.norm(along)), 1e-9)
-    return float(np.sqrt(max(bone**2 - (rise - below[1]) ** 2, 0.0)) + below @ along)
+    return [replace(plant, place=levels.put(place + shift, plant.point)) for plant, place in zip(step, places)]
 
 
 def usual_levels(kinematics: Kinematics, character: Character, contacts: Contacts, ground: Ground) -> dict[str, float]:
