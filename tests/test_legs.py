@@ -21,6 +21,7 @@ from footplant.humanoid.reference import reference_pose
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.solve.legs import FootCurve, knee_flexions, legs_of, solve_legs
+from footplant.solve.legs_apart import legs_apart
 from footplant.solve.reference import no_rougher
 from footplant.transfer import transfer
 
@@ -286,3 +287,35 @@ def test_toes_of_a_foot_that_points_down_bend_no_further_than_toes_do():
     found = plant_feet(tilted, character, wanted, FLOOR).motion
     added = limit_excess(character, found.rotations) - limit_excess(character, tilted.rotations)
     assert added[:, roles["left_toes"]].max() < np.radians(0.1)
+
+
+def test_a_leg_that_swings_passes_beside_the_other():
+    """The right foot stands, the left one hangs inside it: it moves aside, the standing one stays."""
+    character, motion = walk().character, standing()
+    roles, rotations = character.require_roles(), np.array(motion.rotations)
+    towards = rotation.exp(np.array([0.0, 0.0, np.radians(-9.0)]))
+    rotations[:, roles["left_upper_leg"]] = rotation.multiply(towards, rotations[:, roles["left_upper_leg"]])
+    crossed = motion.like(motion.root + [0.0, 0.02, 0.0], rotations)
+    before, legs = Kinematics(crossed), legs_of(character)
+    assert legs is not None
+    free = np.zeros(len(crossed), bool)
+    wanted = tuple(
+        Footplant(point=point, frames=range(30), place=Kinematics(motion).point(point)[0])
+        for name, point in character.contacts.items()
+        if name in ("right_heel", "right_ball")
+    )
+    found = plant_feet(crossed, character, wanted, FLOOR).motion
+    assert errors(found, wanted) < 1e-6
+    after = Kinematics(found)
+    deepest = [_inside(k, legs, legs_apart(k, character, legs, free)) for k in (before, after)]
+    assert deepest[0] > 0.01
+    assert deepest[1] < 0.005
+    assert legs_apart(before, character, legs, ~free) is None
+
+
+def _inside(kinematics: Kinematics, legs, asked) -> float:
+    """Return by how much ankles are nearer to each other than they are asked to be."""
+    if asked is None:
+        return 0.0
+    now = (asked[0] * (kinematics.positions[:, legs[0].end] - kinematics.positions[:, legs[1].end])).sum(axis=1)
+    return float(np.maximum(asked[1] - now, 0.0).max())

@@ -20,6 +20,7 @@ from footplant.skeleton import Character, Roles, Skeleton, Skin
 
 GROUPS = ("trunk", "head", "left_leg", "right_leg")
 """What arms are kept out of, in the order of the tables."""
+LEG = ("upper_leg", "upper_leg_twist", "lower_leg", "lower_leg_twist", "foot", "toes")
 FINGERS = ("thumb", "index", "middle", "ring", "little")
 _TRUNK_SEGMENTS = ("hips", "waist", "chest")
 
@@ -28,7 +29,7 @@ _TRUNK_SEGMENTS = ("hips", "waist", "chest")
 class ShellSettings:
     """Tuning numbers of body shells. Lengths are in body heights."""
 
-    samples: tuple[int, int, int, int] = (144, 72, 48, 48)
+    samples: tuple[int, int, int, int] = (144, 72, 72, 72)
     """Samples of each of `GROUPS`. Doubled, everything costs twice."""
     cluster: int = 12
     """Samples of a cluster: clusters far from a point are skipped. Results do not depend on it."""
@@ -150,9 +151,7 @@ def _in_group(parts: NDArray, group: str) -> NDArray:
     if group == "head":
         return parts == "head"
     side = group.partition("_")[0]
-    return np.isin(
-        parts, [f"{side}_{part}" for part in ("upper_leg", "upper_leg_twist", "lower_leg", "lower_leg_twist")]
-    )
+    return np.isin(parts, [f"{side}_{part}" for part in LEG])
 
 
 def _shell(character: Character, surface: BodySurface, parts: NDArray | None) -> BodyShell:

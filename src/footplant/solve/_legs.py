@@ -55,6 +55,10 @@ class Asked(NamedTuple):
     """(2, F, 3) metres; from the planted wrist to the shoulder."""
     reach: NDArray
     """(2,) metres; largest length of the arms."""
+    aside: NDArray
+    """(F, 3) unit directions in which the left ankle is kept away from the right one."""
+    apart: NDArray
+    """(F,) metres; least displacement of the left ankle that way, relative to the right one."""
 
 
 class Weights(NamedTuple):
@@ -67,6 +71,8 @@ class Weights(NamedTuple):
     knee: float
     pull: float
     """Force of a planted hand that is out of reach."""
+    part: float
+    """Force of legs that are inside each other."""
     bend: NDArray
     """(13,) of second differences."""
     speed: NDArray
@@ -173,6 +179,20 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
             half += reference.across[f, i] * reference.across[f, i]
         for i in range(2):
             square[TURN + i, TURN + i] += weights.turn / max(half, 1e-9)
+        # legs beside each other; where both feet are planted, nothing can move them
+        if not (asked.planted[0, f] and asked.planted[1, f]):
+            between = 0.0
+            for i in range(3):
+                row[i], row[3 + i] = asked.aside[f, i], -asked.aside[f, i]
+                index[i], index[3 + i] = 3 + i, 6 + i
+                between += asked.aside[f, i] * (x[f, 3 + i] - x[f, 6 + i])
+            if between < asked.apart[f]:
+                # with a bounded force: where a plant leaves legs inside each other, they part without haste
+                weight = min(BOUND, weights.part / (asked.apart[f] - between))
+                _add(square, vector, index, row, 6, weight, asked.apart[f])
+            for i in range(3):
+                index[i] = i
+            index[3], index[4] = TURN, TURN + 1
         for s in range(2):
             first, slack = 3 + 3 * s, SLACK + s
             sign = 1.0 - 2.0 * s
@@ -383,9 +403,9 @@ def _smallest():
     )  # fmt: skip
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
-        np.ones(2),
+        np.ones(2), np.zeros((1, 3)), np.zeros(1),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     room = Room(np.empty((1, UNKNOWNS, UNKNOWNS)), np.empty((1, UNKNOWNS)), np.empty((UNKNOWNS, 2 * UNKNOWNS + 1)))
     return reference, asked, weights, room
 
