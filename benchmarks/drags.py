@@ -28,7 +28,7 @@ from scipy.optimize import least_squares
 
 from footplant import rotation
 from footplant.clip import Clip
-from footplant.constraints import Constraint, Footplant, Position
+from footplant.constraints import Constraint, Footplant, Orientation, Position
 from footplant.contacts.detection import find_contacts
 from footplant.edits.drag import begin
 from footplant.edits.fit import fit
@@ -153,8 +153,34 @@ def depths(motion: Motion, character: Character, ground) -> NDArray:
 class Oracle:
     """The pose nearest to a frame's own in equation 4 that meets pins, joint limits and the ground, by scipy."""
 
-    def __init__(self, motion: Motion, character: Character, ground, pins: Sequence[Constraint], frame: int) -> None:
-        """Prepare the pose of one frame. pins: active at the frame."""
+    def __init__(
+        self, motion: Motion, character: Character, ground, constraints: Sequence[Constraint], frame: int
+    ) -> None:
+        """Prepare the pose of one frame. constraints: the goal, then footplants.
+
+        As in the problem that is solved, a footplant that ramps counts by its weight inside the ramp, and a planted
+        foot keeps its rotation.
+        """
+        shares = [float(c.activation(np.array([frame]), motion.fps)[0]) for c in constraints]
+        pins = [c for c, share in zip(constraints, shares) if share >= 1.0]
+        self.soft: list[tuple[float, Constraint]] = []
+        now = Kinematics(motion[frame : frame + 1])
+        for c, share in zip(constraints, shares):
+            if 0.0 < share < 1.0:
+                stays = Position(point=c.point, target=now.point(c.point)[0])  # type: ignore[attr-defined]
+                self.soft.append((_strength(EDITING.ramp_pull * share), stays))
+        roles = character.require_roles()
+        for role in ("left_foot", "right_foot"):
+            own = set(character.skeleton.descendants(roles[role]))
+            mine = sorted(
+                (s for c, s in zip(constraints[1:], shares[1:]) if c.joints[0] in own and s > 0.0), reverse=True
+            )
+            if mine:
+                second = mine[1] if len(mine) > 1 else 0.0
+                rolls = EDITING.foot_roll * second * (1.0 if second >= 1.0 else EDITING.ramp_pull)
+                kept = max(EDITING.foot_turn * mine[0], rolls)
+                turn = Orientation(joint=roles[role], target=now.rotations[0, roles[role]])
+                self.soft.append((_strength(kept), turn))
         self.pose, self.character, self.frame = motion[frame : frame + 1], character, frame
         self.pins, self.ground = pins, ground
         self.costs, self.hinges = costs_of(character), hinges_of(self.pose, character)
@@ -211,6 +237,9 @@ class Oracle:
         for pin in self.pins:
             residuals.append(hard * pin.residual(kinematics)[0])
             jacobians.append(hard * pin.jacobian(kinematics)[0] @ inner)
+        for weight, kept in self.soft:
+            residuals.append(np.sqrt(weight) * kept.residual(kinematics)[0])
+            jacobians.append(np.sqrt(weight) * kept.jacobian(kinematics)[0] @ inner)
         turns = self._turns(motion)
         slopes = np.zeros((len(turns), 3, 3))
         for i in range(3):
@@ -261,6 +290,12 @@ class Oracle:
             if best[1] <= MET:
                 break
         return best
+
+
+def _strength(share: float) -> float:
+    """Return the weight of a footplant inside its ramp (1/m²)."""
+    full = EDITING.penalties[-1] * EDITING.priority_ratios[-1]
+    return 0.01 * (full / 0.01) ** share
 
 
 def _minimized(rows, x: NDArray, penalty: float) -> NDArray:
@@ -336,7 +371,7 @@ def run_clip(name: str, count: int, seed: int) -> list[dict]:
         dragged = start.drag(goal.frame, point, goal.target)
         seconds = time.process_time() - began
         pin = Position(point=point, target=goal.target, frames=(goal.frame,))
-        held = [c for c in dragged.constraints if c.activation(np.array([goal.frame]), FPS)[0] >= 1.0]
+        held = [c for c in dragged.constraints if isinstance(c, Footplant)]
         cost, worst, _ = Oracle(start.motion, character, contacts.ground, [pin, *held], goal.frame).solve()
         plants = [c for c in dragged.constraints if isinstance(c, Footplant)]
         one = judge(start.motion, dragged.motion, clip, contacts, goal, plants)
@@ -347,9 +382,8 @@ def run_clip(name: str, count: int, seed: int) -> list[dict]:
         seconds = time.process_time() - began
         own_foot = set(character.skeleton.descendants(point.joint)) if goal.handle.endswith("foot") else set()
         kept = [c for c in start.constraints if isinstance(c, Footplant) and c.joints[0] not in own_foot]
-        held = [c for c in kept if c.activation(np.array([goal.frame]), FPS)[0] >= 1.0]
         if own_foot:
-            cost, worst, _ = Oracle(start.motion, character, contacts.ground, [pin, *held], goal.frame).solve()
+            cost, worst, _ = Oracle(start.motion, character, contacts.ground, [pin, *kept], goal.frame).solve()
         one = judge(start.motion, solution.motion, clip, contacts, goal, kept)
         status = solution.status.name
         found.append(

@@ -21,6 +21,7 @@ from footplant.constraints import (
 )
 from footplant.edits.fit import fit
 from footplant.errors import ConstraintError
+from footplant.humanoid.limits import limit_violations
 from footplant.kinematics import Kinematics
 from footplant.problem import Status
 from footplant.skeleton import Point
@@ -73,14 +74,18 @@ def test_plants_are_kept_only_on_request():
     assert drifts[1] > 5.0, drifts
 
 
-@pytest.mark.parametrize("drop", [0.15, 0.25])
-def test_feet_that_swing_stay_out_of_the_ground_when_hips_are_drawn_down(drop):
+@pytest.mark.parametrize(("drop", "status", "drift"), [(0.15, Status.SOLVED, 1.0), (0.25, Status.CONFLICT, 5.0)])
+def test_feet_that_swing_stay_out_of_the_ground_when_hips_are_drawn_down(drop, status, drift):
+    """By 25 cm, ankles are at their limits at the end of a stance, and the heel gives way; the report says so."""
     hips = WALK.character.require_roles()["hips"]
     low = Kinematics(WALK.motion).positions[160:240, hips] - [0.0, drop, 0.0]
     solution = fit(WALK, [Position(point=Point(hips), target=low, frames=range(160, 240), ramp=(0.3, 0.3))])
-    assert solution.status is Status.SOLVED
+    assert solution.status is status
     assert solution.report.after.penetration_worst < 5.0
-    assert solution.report.after.worst_plant.drift < 1.0
+    assert solution.report.after.worst_plant.drift < drift
+    assert all("(kept)" in entry.name for entry in solution.report.unmet)
+    excess = limit_violations(CHARACTER, solution.motion.rotations) - limit_violations(CHARACTER, WALK.motion.rotations)
+    assert np.degrees(excess.max()) < 1.0
     # the ground is part of every pose, not a pass of its own
     assert solution.report.levels[-1].name == "exact"
 
@@ -181,6 +186,39 @@ def test_what_is_out_of_reach_is_said():
     assert solution.status is Status.UNREACHABLE
     assert solution.report.unmet[0].name == "rail"
     assert np.isfinite(solution.motion.rotations).all()
+
+
+def test_a_goal_in_the_ground_is_a_conflict():
+    foot = Point(CHARACTER.require_roles()["left_foot"])
+    target = Kinematics(SHORT.motion).point(foot)[115] * [1.0, 0.0, 1.0] - [0.0, 0.2, 0.0]
+    solution = fit(SHORT, [Position(point=foot, target=target, frames=(115,), ramp=(0.3, 0.3), name="down")])
+    assert solution.status is Status.CONFLICT
+    assert solution.report.unmet[0].name == "down"
+    assert any("joint limits or the ground" in note for note in solution.report.notes)
+    assert solution.report.after.penetration_worst < 5.0
+
+
+def test_the_chain_asked_for_is_the_chain_moved():
+    roles = CHARACTER.require_roles()
+    arm = tuple(roles[f"left_{part}"] for part in ("upper_arm", "lower_arm"))
+    wanted = rail(SHORT, by=(0.0, 0.08, 0.05), chain=arm)
+    solution = fit(SHORT, [wanted], keep_plants=False)
+    assert error_of(wanted, solution.motion) < 0.001
+    moved = np.abs(solution.motion - SHORT.motion).max(axis=(0, 2))
+    assert moved[[1 + joint for joint in arm]].min() > 0.05
+    others = [n for n in range(1 + len(CHARACTER.skeleton)) if n - 1 not in arm]
+    assert moved[others].max() < 1e-9
+
+
+@pytest.mark.parametrize("handle", ["left_hand", "right_foot"])
+def test_a_position_leaves_the_end_as_it_is_on_its_limb(handle):
+    """A wrist or ankle keeps its rotation relative to its parent; today's other way, in the world, turned it by 50°."""
+    end = CHARACTER.require_roles()[handle]
+    frame = 60 if handle == "left_hand" else 75
+    target = Kinematics(SHORT.motion).positions[frame, end] + [0.05, 0.2, 0.1]
+    solution = fit(SHORT, [Position(point=Point(end), target=target, frames=(frame,), ramp=(0.3, 0.3))])
+    assert np.linalg.norm(Kinematics(solution.motion).positions[frame, end] - target) < 0.001
+    assert np.degrees(np.linalg.norm((solution.motion - SHORT.motion)[frame, 1 + end])) < 1.0
 
 
 def test_relations_across_frames_are_refused_by_name():

@@ -30,11 +30,12 @@ from footplant.constraints import (
 )
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
+from footplant.humanoid.limits import limit_violations
 from footplant.kernels import least_squares
 from footplant.samples import load, load_character
 from footplant.skeleton import MovingPoint, Point
 from footplant.solve.ik import _numeric as kernel
-from footplant.solve.ik.bounds import no_bounds
+from footplant.solve.ik.bounds import no_bounds, pose_bounds
 from footplant.solve.ik.numeric import Numeric
 from footplant.solve.ik.pins import collect
 from random_figures import random_motion
@@ -481,3 +482,46 @@ def test_figures_whose_limbs_do_not_hang_together(shared, name):
     assert "left leg, whose joints do not form a chain; use numeric" in reason
     found = Numeric().solve(motion, [goal])
     assert found.reached.all()
+
+
+def test_bounds_are_measured_as_limits_and_heights_measure_themselves():
+    """Slacks to joint limits and heights of soles, and their derivatives by finite differences."""
+    clip = load("walk")
+    character, motion = clip.character, clip.motion[:3]
+    bounds = pose_bounds(motion, character, Plane((0.0, 0.3, 0.0))).at(Kinematics(motion))
+    groups = np.arange(1 + len(character.skeleton))
+    body = kernel.Body(
+        motion.skeleton.parents, motion.skeleton.offsets[None], groups, groups, np.ones(3 * len(groups))
+    )  # fmt: skip
+    limits, hinges = 3 * len(bounds.joints), 2 * len(bounds.hinges)
+    count = limits + hinges + len(bounds.soles)
+    pins = kernel.Pins(
+        np.zeros(4, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 4)),
+        np.zeros((0, 3)), np.zeros(0, np.int64), np.ones((1, len(groups)), bool),
+    )  # fmt: skip
+
+    def measured(moved):
+        at = least_squares.Linearization(
+            np.empty(3 * len(groups)), np.empty(count), np.zeros((3 * len(groups), count))
+        )  # fmt: skip
+        origin = least_squares.Pose(motion.root[1], motion.rotations[1])
+        kernel.measure_row(
+            body, pins, bounds, 1, origin, moved.root[1:2], moved.rotations[1:2],
+            np.empty((1, len(groups) - 1, 3)), np.empty((1, len(groups) - 1, 4)), np.ones(count, bool), at,
+        )  # fmt: skip
+        return at
+
+    rng = np.random.default_rng(4)
+    away = motion + 0.2 * rng.normal(size=(3, len(groups), 3))
+    at, step = measured(away), 1e-6
+    exceeded = np.maximum(-at.residual[:limits].reshape(-1, 3), 0.0).max(axis=1)
+    np.testing.assert_allclose(exceeded, limit_violations(character, away.rotations)[1, bounds.joints], atol=1e-9)
+    soles = [character.contacts[f"{side}_{part}"] for side in ("left", "right") for part in ("heel", "ball", "toe")]
+    heights = Kinematics(away).points(soles)[1, :, 1]
+    np.testing.assert_allclose(at.residual[limits + hinges :], heights - bounds.floors[1], atol=1e-12)
+    for column in rng.choice(3 * len(groups), 20, replace=False):
+        nudge = np.zeros((3, len(groups), 3))
+        nudge[:, column // 3, column % 3] = step
+        slope = (measured(away + nudge).residual - measured(away + -nudge).residual) / (2.0 * step)
+        own = np.r_[0:limits, limits + hinges : count]
+        np.testing.assert_allclose(at.jacobian[column, own], slope[own], atol=1e-5)

@@ -7,17 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 import footplant
 from footplant import rotation, samples
-from footplant.constraints import Footplant, JointLimits, Orientation, SamePlace
+from footplant.constraints import Footplant, JointLimits, Orientation, Position, SamePlace
 from footplant.constraints.drags import Drag, drags_from_data, drags_to_data
 from footplant.edits import drag as manipulate
 from footplant.edits.drag import begin
 from footplant.errors import ConstraintError, FormatError, SkeletonError
+from footplant.humanoid.limits import limit_violations
 from footplant.kinematics import Kinematics
+from footplant.problem import Status
 from footplant.skeleton import Point
 from footplant.solve import window as window_edits
+from footplant.solve.ik.limb import limbs_of
 from footplant.solve.window import KNOTS
 
 WALK = samples.load("walk")
@@ -144,7 +148,8 @@ def test_dragging_a_planted_foot_moves_its_step(start):
     assert {c.point.joint for c in moved} <= {*CHARACTER.skeleton.descendants(CHARACTER.require_roles()["left_foot"])}
     assert len(moved) == 2
     assert after.undo().constraints is start.constraints
-    assert peak_acceleration(after.motion) < 2.0 * peak_acceleration(start.motion)
+    # the other foot, which swings, stays above the ground: 2.3 instead of 1.3 without
+    assert peak_acceleration(after.motion) < 2.5 * peak_acceleration(start.motion)
 
 
 def test_window_solve_equals_whole_clip_solve(start):
@@ -224,6 +229,57 @@ def test_unreachable_drags_are_finite_and_reported(start):
     after = start.drag(250, PALM, (0.0, 9.0, 0.0))
     assert np.isfinite(after.motion.rotations).all()
     assert after.error() > 1.0
+
+
+@pytest.mark.parametrize("by", [(0.0, -0.3, 0.0), (0.2, 0.1, -0.2), (-0.25, 0.2, 0.1)])
+@pytest.mark.parametrize("handle", ["left_hand", "right_foot", "head", "hips"])
+def test_drags_keep_limits_ground_and_ends(start, handle, by):
+    roles, frame = CHARACTER.require_roles(), 230 if handle == "left_hand" else 185
+    joint = roles[handle]
+    after = start.drag(frame, handle, place_of(start, Point(joint), frame) + by)
+    excess, before = (limit_violations(CHARACTER, m.motion.rotations) for m in (after, start))
+    assert np.degrees((excess - before).max()) < 1.0
+    soles = [CHARACTER.contacts[f"{side}_{part}"] for side in ("left", "right") for part in ("heel", "ball", "toe")]
+    low, was = (np.minimum(Kinematics(m.motion).points(soles)[..., 1], 0.0) for m in (after, start))
+    assert (low - was).min() > -0.002
+    assert drift(after) < 3.0
+    if handle == "left_hand":
+        assert np.degrees(np.linalg.norm((after.motion - start.motion)[frame, 1 + joint])) < 1.0
+
+
+def test_a_drag_changes_the_body_as_little_as_a_general_solver(start):
+    """Equation 4 of Lee & Shin over all joints, beside scipy on the same rows."""
+    goal = place_of(start, Point(CHARACTER.require_roles()["left_hand"]), 250) + [0.1, 0.2, 0.15]
+    after = start.drag(250, "left_hand", goal)
+    hand = Point(CHARACTER.require_roles()["left_hand"])
+    pose, ik, frames = start.motion[250:251], start.ik, np.array([250])
+    near = [c for c in start.constraints if c.activation(frames, WALK.motion.fps)[0] >= 1.0]
+    costs = np.array([ik.place, *(ik.joints.get(j, ik.rigidity) for j in range(len(CHARACTER.skeleton)))])
+    bend = {limb.lower for limb in limbs_of(CHARACTER).values()}
+    costs[[1 + joint for joint in bend]] = 100.0  # off the hinge; on it cheaper, so the answer is an upper bound
+
+    def rows(x):
+        moved = pose + x.reshape(1, -1, 3)
+        kinematics = Kinematics(moved, frames)
+        asked = [Position(point=hand, target=goal).residual(kinematics)[0], *(c.residual(kinematics)[0] for c in near)]
+        return np.concatenate([np.sqrt(np.repeat(costs, 3)) * x, 100.0 * np.concatenate(asked)])
+
+    best = least_squares(rows, np.zeros(3 * len(costs))).x
+    own = (after.motion - start.motion)[250].ravel()
+    cheap = np.where(np.isin(np.arange(len(costs)) - 1, list(bend)), 1.0, costs)
+    assert np.sum(np.repeat(cheap, 3) * own**2) < 1.2 * np.sum(np.repeat(costs, 3) * best**2)
+
+
+def test_the_status_tells_unreachable_from_contradicted(start):
+    assert start.status() is Status.SOLVED
+    up = start.drag(250, "hips", place_of(start, Point(CHARACTER.require_roles()["hips"]), 250) + [0.0, 0.3, 0.0])
+    assert up.status() is Status.UNREACHABLE
+    assert up.error() > 0.1
+    assert drift(up) < 1.0
+    for frame in (230, 150):  # in the air, and planted
+        foot = Point(CHARACTER.require_roles()["left_foot"])
+        into = start.drag(frame, foot, place_of(start, foot, frame) * [1.0, 0.0, 1.0] - [0.0, 0.1, 0.0])
+        assert into.status() is Status.CONFLICT
 
 
 def test_other_constraints_hold_too():

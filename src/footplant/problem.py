@@ -513,13 +513,24 @@ class Stopwatch:
         self._lap = time.perf_counter()
         return worst
 
-    def finish(self, method: str, motion: Motion, *, reachable: bool = True, notes: Sequence[str] = ()) -> Solution:
-        """Return the solution with its report. reachable: False means that unmet constraints were out of reach."""
+    def finish(
+        self,
+        method: str,
+        motion: Motion,
+        *,
+        reachable: bool = True,
+        notes: Sequence[str] = (),
+        contradictions: Sequence[str] = (),
+    ) -> Solution:
+        """Return the solution with its report. reachable: False means that unmet constraints were out of reach.
+
+        contradictions: what a method itself has found to contradict its constraints, one sentence each.
+        """
         seconds = time.perf_counter() - self.started
         evaluated = evaluate_constraints(self.problem, Kinematics(motion))
         unmet = [entry for entry in evaluated if entry.hard and not entry.met]
         # look for contradictions only if something is unmet
-        contradictions = conflicts(self.problem) if unmet else ()
+        contradictions = (*conflicts(self.problem), *contradictions) if unmet else ()
         if not unmet:
             status = Status.SOLVED
         elif contradictions:

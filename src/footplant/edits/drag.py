@@ -16,20 +16,22 @@ from numpy.typing import ArrayLike
 from footplant import rotation
 from footplant.checks import real_array, real_number, whole_number
 from footplant.clip import Clip
-from footplant.constraints import Constraint
+from footplant.constraints import Constraint, Footplant
 from footplant.constraints.drags import Drag, Turn, drags_from_data, drags_to_data
 from footplant.contacts.detection import FEET, find_contacts
 from footplant.errors import ConstraintError
 from footplant.feet.kept_plants import own_plants
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Problem, errors, refuse_unsupported
+from footplant.problem import Problem, Status, conflicts, errors, refuse_unsupported
 from footplant.skeleton import Character, Point
 from footplant.solve.choose_ik import choose_ik, posing_ik, settle
 from footplant.solve.ik.numeric import Numeric
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.window import EditState, apply_drag, apply_turn, drag_pin, latest_drags
 
+TOLERANCE = 0.001
+"""Metres from its target within which a drag is met."""
 WIDEST = 1e5
 """Maximum distance of knots, in frames of 1/30 s: about an hour."""
 
@@ -135,6 +137,27 @@ class Manipulation:
         kinematics = Kinematics(self.motion)
         missed = (float(errors(drag_pin(drag), kinematics)[1].max(initial=0.0)) for drag in latest_drags(self.edits))
         return max(missed, default=0.0)
+
+    def status(self) -> Status:
+        """Return whether the drags are met, out of reach, or contradicted; `error` says by how much.
+
+        Footplants, joint limits and the ground come before a drag.
+        """
+        state, kinematics = self.history[self.position], Kinematics(self.motion)
+        pins = [drag_pin(drag, state.constraints) for drag in latest_drags(self.edits)]
+        missed = [pin for pin in pins if float(errors(pin, kinematics)[1].max(initial=0.0)) > TOLERANCE]
+        if not missed:
+            return Status.SOLVED
+        frames = np.array(sorted({pin.frames[0] for pin in missed}), np.int64)  # type: ignore[index]
+        asked = (*state.constraints, *pins)
+        if conflicts(Problem(self.motion, self.character, asked)):
+            return Status.CONFLICT
+        # footplants of a foot that is dragged into the ground stay on it: they do not count
+        carrier = np.full(len(self.character.skeleton), -1) if self.ik.bounds is None else self.ik.bounds.legs[1]
+        feet = {int(carrier[pin.point.joint]) for pin in missed} - {-1}
+        others = [c for c in asked if not (isinstance(c, Footplant) and int(carrier[c.point.joint]) in feet)]
+        contradicted = self.ik.contradicted(self.history[0].motion[frames], others, frames, TOLERANCE)
+        return Status.CONFLICT if contradicted.all() else Status.UNREACHABLE
 
 
 def begin(

@@ -127,45 +127,43 @@ def _move_step(
     if foot is None:
         return state.constraints, None
     own = set(character.skeleton.descendants(foot))
-    held = [
-        constraint
-        for constraint in state.constraints
-        if isinstance(constraint, Footplant)
-        and constraint.point.joint in own
-        and constraint.frames is not None
-        and drag.frame in constraint.frames
+    plants = [
+        c for c in state.constraints if isinstance(c, Footplant) and c.point.joint in own and c.frames is not None
     ]
+    held = [c for c in plants if drag.frame in c.frames]  # type: ignore[operator]
     if not held:
-        return state.constraints, None
+        # a foot is free at the frame at which it is dragged: steps before and after let go of it in time
+        released = {id(c): replace(c, ramp=_ramp_until(c, drag.frame, state.motion.fps)) for c in plants}
+        return tuple(released.get(id(c), c) for c in state.constraints), None
     shift = np.asarray(drag.target) - Kinematics(state.motion[drag.frame]).point(drag.point)[0]
     first, last = min(c.frames[0] for c in held), max(c.frames[-1] for c in held)  # type: ignore[index]
     # heel and ball of one step move together, though perhaps only one of them is planted at this frame
-    step = [
-        constraint
-        for constraint in state.constraints
-        if isinstance(constraint, Footplant)
-        and constraint.point.joint in own
-        and constraint.frames is not None
-        and constraint.frames[0] <= last
-        and constraint.frames[-1] >= first
-    ]
+    step = [c for c in plants if c.frames[0] <= last and c.frames[-1] >= first]  # type: ignore[index]
     ease = int(np.ceil(max(MOVED_RAMP, *(max(c.ramp) for c in step)) * state.motion.fps)) + 1
     affected = range(
         min(c.frames[0] for c in step) - ease, max(c.frames[-1] for c in step) + 1 + ease  # type: ignore[index]
     )  # fmt: skip
-    eased = {id(c): (max(c.ramp[0], MOVED_RAMP), max(c.ramp[1], MOVED_RAMP)) for c in step}
+    places = _on_ground(np.array([c.place for c in step], float), shift, ik)
     moved = {
-        id(c): replace(c, place=_on_ground(np.asarray(c.place, float), shift, ik), ramp=eased[id(c)]) for c in step
+        id(c): replace(c, place=place, ramp=(max(c.ramp[0], MOVED_RAMP), max(c.ramp[1], MOVED_RAMP)))
+        for c, place in zip(step, places)
     }
     return tuple(moved.get(id(c), c) for c in state.constraints), affected
 
 
-def _on_ground(place: NDArray, shift: NDArray, ik: Numeric) -> NDArray:
-    """Return the place (3,) of a footplant moved by a shift, no deeper in the ground than it was."""
-    moved, ground = place + shift, None if ik.bounds is None else ik.bounds.ground
+def _ramp_until(plant: Footplant, frame: int, fps: float) -> tuple[float, float]:
+    """Return the ramps of a footplant in seconds, shortened so that it is inactive at a frame outside of it."""
+    before, after = plant.frames[0] - frame, frame - plant.frames[-1]  # type: ignore[index]
+    into, out = plant.ramp
+    return min(into, before / fps) if before > 0 else into, min(out, after / fps) if after > 0 else out
+
+
+def _on_ground(places: NDArray, shift: NDArray, ik: Numeric) -> NDArray:
+    """Return the places (N, 3) of a foot's plants moved by a shift as one, none deeper in the ground than it was."""
+    moved, ground = places + shift, None if ik.bounds is None else ik.bounds.ground
     if ground is not None:
-        depth = min(float(place[1] - ground.height(place[[0, 2]])), 0.0)
-        moved[1] = max(moved[1], float(ground.height(moved[[0, 2]])) + depth)
+        depths = np.minimum(places[:, 1] - ground.height(places[:, [0, 2]]), 0.0)
+        moved[:, 1] += max(float((ground.height(moved[:, [0, 2]]) + depths - moved[:, 1]).max()), 0.0)
     return moved
 
 
@@ -180,18 +178,29 @@ def _fitted(
 ) -> Motion:
     """Return the frames `rows` of a motion, displaced in a window by ever finer splines so that the pins are met."""
     frames = np.array(sorted({pin.frames[0] for pin in pins}), np.int64)  # type: ignore[index]
-    at, every, left = np.searchsorted(rows, frames), [*constraints, *pins], np.inf
+    at, left = np.searchsorted(rows, frames), np.inf
     restoring = ik.restoring()
     for level in range(LEVELS):
-        answer = ik.solve(part[at], every, frames=frames)
+        answer = ik.solve(part[at], [*constraints, *pins], frames=frames)
         change = (answer.motion - part[at]).reshape(len(frames), -1)
         bump = _spread(change, frames, rows, center, knot, level)
-        part = restoring.solve(part + bump.reshape(len(rows), -1, 3), every, frames=rows).motion
+        near = [*constraints, *_as_reached(pins, Kinematics(answer.motion, frames))]
+        part = restoring.solve(part + bump.reshape(len(rows), -1, 3), near, frames=rows).motion
         kinematics, before = Kinematics(part[at], frames), left
         left = max(float(errors(pin, kinematics)[1].max(initial=0.0)) for pin in pins)
         if left <= DRAG_TOLERANCE or left > NEARER * before:
             break
     return part
+
+
+def _as_reached(pins: Sequence[Position], kinematics: Kinematics) -> list[Position]:
+    """Return the pins, each one that is out of reach at the place that it has reached: it pulls no further."""
+    found = []
+    for pin in pins:
+        rows, missed = errors(pin, kinematics)
+        reached = kinematics.point(pin.point)[rows]
+        found.append(pin if missed.max(initial=0.0) <= DRAG_TOLERANCE else pin.like(target=reached))
+    return found
 
 
 def _spread(change: NDArray, frames: NDArray, rows: NDArray, center: int, knot: float, level: int) -> NDArray:

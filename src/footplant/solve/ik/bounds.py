@@ -43,7 +43,7 @@ class PoseBounds:
     ground: Ground | None = None
     """The ground under the soles; None: they may be anywhere."""
     plants: tuple[Constraint, ...] = ()
-    """Footplants, each of which may hold its point below the ground."""
+    """Footplants, each of which may hold its point a little deeper in the ground than the clip does."""
 
     @cached_property
     def soles(self) -> tuple[Point, ...]:
@@ -63,7 +63,7 @@ class PoseBounds:
         return frozenset(joint for limb in limbs for joint in self.character.skeleton.descendants(limb.upper))
 
     @cached_property
-    def _legs(self) -> tuple[list[Limb], NDArray]:
+    def legs(self) -> tuple[list[Limb], NDArray]:
         """The legs, and which of them carries each joint (J,); −1 for none."""
         legs = [limb for name, limb in limbs_of(self.character).items() if name.endswith("leg")]
         return legs, carriers(self.character.skeleton, legs)
@@ -73,11 +73,11 @@ class PoseBounds:
     ) -> tuple[Pins, NDArray, list[Constraint]]:
         """Return the pins of constraints, how strongly each counts (N,), 0 to 1, and the constraints of their sources.
 
-        Where a footplant of a foot ramps beside another one, the two become a goal of the ankle: heel and ball that
-        follow ramps of their own contradict one another, since a foot is rigid. The foot is then rotated, and, where
-        none of its points is held fully, also put in place by that goal.
+        A foot is rigid: heel and ball that follow ramps of their own contradict one another, so where none of its
+        points is held fully, they become one goal of the ankle, and everywhere a planted foot gets a rotation beside
+        its points. Held by heel and ball it must not roll about the line through them.
         """
-        legs, carrier = self._legs
+        legs, carrier = self.legs
         planted = [c for c in pinned if isinstance(c, Footplant) and carrier[c.joints[0]] >= 0]
         others = [c for c in pinned if not (isinstance(c, Footplant) and carrier[c.joints[0]] >= 0)]
         pins, count = collect(kinematics, [*others, *planted]), len(kinematics.frames)
@@ -85,20 +85,20 @@ class PoseBounds:
         feet = np.flatnonzero(pins.sources >= len(others))
         key, full = of_row[feet] * len(legs) + carrier[pins.joints[feet]], pins.activations[feet] >= 1.0
         active, held = (np.bincount(each, minlength=count * len(legs)) for each in (key, key[full]))
-        together = (active >= 1) & (held < 2)
-        if not together.any():
+        together = (active >= 1) & (held < 1)
+        if not len(feet):
             return pins, pins.activations, [*others, *planted]
         goals = LimbAims(legs, planted, carrier, kinematics.frames, kinematics.motion.fps).at(kinematics)
         # of two points of which one is held fully, the other's share
-        second = np.zeros(count * len(legs))
-        np.maximum.at(second, key[~full], pins.activations[feet][~full])
+        second, pull = EDITING.foot_roll * (held >= 2), EDITING.ramp_pull
+        np.maximum.at(second, key[~full], pull * EDITING.foot_roll * pins.activations[feet][~full])
         ends = np.array([limb.end for limb in legs])
         kept = np.ones(len(pins), bool)
         kept[feet] = full | ~together[key]
         rows, parts, strengths = [of_row[kept]], [_some(pins, kept)], [pins.activations[kept]]
         for kind, where, shares in (
-            (POSITION, together & (held == 0), goals.weights),
-            (ORIENTATION, together, goals.turn_weights),
+            (POSITION, together, goals.weights),
+            (ORIENTATION, active >= 1, goals.turn_weights),
         ):
             row, leg = np.divmod(np.flatnonzero(where), len(legs))
             targets, none = np.zeros((len(row), 4)), np.zeros((len(row), 3))
@@ -107,7 +107,7 @@ class PoseBounds:
             parts.append(Pins(none[:0], kinds, ends[leg], none, targets, none + 1.0, shares[row, leg], source))
             rows.append(row)
             strengths.append(
-                shares[row, leg]
+                pull * shares[row, leg]
                 if kind == POSITION
                 else np.maximum(second[where], EDITING.foot_turn * goals.weights[row, leg])
             )
@@ -167,14 +167,15 @@ class PoseBounds:
         if ground is None or not soles:
             return np.zeros((len(self.clip), 0))
         places, every = Kinematics(self.clip).points(soles), np.arange(len(self.clip))
-        allowed = np.minimum(places[..., 1] - ground.height(places[..., [0, 2]]), 0.0)
+        clip = np.minimum(places[..., 1] - ground.height(places[..., [0, 2]]), 0.0)
+        allowed = np.array(clip)
         for plant in self.plants:
             if isinstance(plant, Footplant) and plant.point in soles and not plant.free:
                 (rows, shares), place = plant.active_rows(every, self.clip.fps), np.asarray(plant.place, float)
                 column = soles.index(plant.point)
                 own = float(place[1] - ground.height(place[[0, 2]]))
                 allowed[rows, column] = np.minimum(allowed[rows, column], shares * own)
-        return allowed
+        return np.maximum(allowed, clip - EDITING.plant_depth)
 
     def at(self, kinematics: Kinematics) -> Bounds:
         """Return the tables for the kernel at the frames of some poses; the ground is taken under the poses' soles."""

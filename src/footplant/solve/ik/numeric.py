@@ -65,6 +65,17 @@ class Numeric:
         place = self.place if self.bounds is None else EDITING.held
         return replace(self, gradual=False, place=place, joints={**self.joints, **dict.fromkeys(trunk, EDITING.held)})
 
+    def contradicted(
+        self, motion: Motion, constraints: Sequence[Constraint], frames: NDArray, tolerance: float
+    ) -> NDArray:
+        """Return (F,) bool: the rows at which the bounds contradict constraints that could be met without them.
+
+        The others are out of reach: no pose at all meets their constraints.
+        """
+        if self.bounds is None or not len(frames):
+            return np.zeros(len(frames), bool)
+        return replace(self, bounds=None).solve(motion, constraints, frames=frames).error <= tolerance
+
     def refuses(self, constraint: Constraint) -> str | None:
         """Return why it cannot honour a constraint; None when it can."""
         if isinstance(constraint, AcrossFrames):
@@ -132,18 +143,17 @@ class _Task:
         gains = NUMERIC.gains if numeric.bounds is None else (*NUMERIC.gains[:-1], EDITING.gain)
         self.gains = np.array(gains if numeric.gradual else gains[-1:])
         self.bounds = no_bounds(len(self.frames)) if numeric.bounds is None else numeric.bounds.at(begun)
-        if numeric.bounds is None or numeric.gradual:
+        if numeric.bounds is None:
             self.pins = collect(reference, pinned)
             self.shares = np.array(self.pins.activations)
         else:
             self.pins, self.shares, pinned = numeric.bounds.pins_with_foot_goals(reference, pinned)
-        if numeric.bounds is not None:
-            goals = np.array([not isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
-            start = EDITING.ramp_start * goals
-            self.shares = start + (1.0 - start) * self.shares
         weights = np.array([_weight(c) for c in pinned], float)[self.pins.sources]
         self.weights, self.targets = weights, eased_targets(self.pins, reference)
         self.levels = np.array([level(c) for c in pinned], np.int64)[self.pins.sources]
+        if numeric.bounds is not None:
+            goals = np.array([c.hard and not isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
+            self.shares = np.where(goals & (self.shares < 1.0), self._goal_ramps(), self.shares)
         chains = {None: np.ones(1 + len(skeleton), bool)}
         chains |= {c.chain: _allowed(c.chain, len(skeleton)) for c in pinned if c.chain is not None}
         numbers = {chain: number for number, chain in enumerate(chains)}
@@ -173,6 +183,13 @@ class _Task:
         wide = max(widest * len(self.columns), 1)
         most = max(min(NUMERIC.batch, NUMERIC.jacobian_budget // wide), 1)
         self.rows_at_once = most if self.others else max(len(self.frames), 1)
+
+    def _goal_ramps(self) -> NDArray:
+        """Return the shares (N,) of a ramp at which pins have the weight of goals that ramp, in the last stage."""
+        from footplant.solve.ik._numeric import FAINT
+
+        full = self.penalties[-1, self.levels]
+        return np.log(EDITING.goal_ramp / FAINT) / np.log(np.maximum(full, EDITING.goal_ramp) / FAINT)
 
     def _inspect(
         self,

@@ -104,14 +104,25 @@ class EditingSettings:
     last one an unreachable goal pulls planted feet by centimetres."""
     gain: float = 1e-6
     """Relative decrease of the objective below which the last stage ends."""
-    ramp_start: float = 0.65
-    """How strongly a goal other than a footplant counts where its ramp begins, as a share of a ramp: 0.65 is a weight
-    of about 80. Its target begins at the point's own place, so nothing jumps; with 0.5 a head that eases down by 50 mm
-    is up to 6 mm behind its share, with 0 up to 22 mm."""
+    goal_ramp: float = 1e3
+    """Weight of a goal other than a footplant while it ramps (1/m²). Its target begins at the point's own place, so
+    nothing jumps. With 80 a head that eases down by 50 mm is 14 mm behind its share; footplants, of weight 1e4 and
+    more, must win: at 1e5 a hip goal on CesiumMan lifts planted feet by 180 mm half a second away."""
     foot_turn: float = 0.5
     """How strongly a foot of which one point is planted keeps its rotation while constraints are restored, as a share
     of a ramp: 0.5 is a weight of about 50. At 0 it swings about the point (peak acceleration 405 instead of 201 m/s²
     where a step is moved); from 0.7 on the point slips by more than a millimetre where the ground holds the sole."""
+    foot_roll: float = 0.7
+    """The same of a foot of which two points are planted: about 1e4, a thirtieth of the weight of the points. Without,
+    an ankle that is dragged down swings below the ground about the line from heel to ball."""
+    ramp_pull: float = 0.8
+    """Share of its ramp by which a footplant that ramps counts: near the end of its ramp a weight of about 1e4. At 1 it
+    wins over a goal in the last fifth of its ramp (3 mm missed); at 0.6 feet leave their ramps in jerks (peak
+    acceleration 499 instead of 96 m/s² where the hips of the sample walk are dragged)."""
+    plant_depth: float = 0.001
+    """Metres by which a footplant may hold its point deeper in the ground than the clip has it at that frame. A plant's
+    place is the mean of a stance: without this bound soles go 3 to 8 mm deeper at the ends of stances of the CMU
+    charleston, with none the two contradict one another."""
     ignored: tuple[float, float] = (0.005, 0.0005)
     """Excess of a joint limit (radians) and depth of a sole (metres) that need no correction."""
 

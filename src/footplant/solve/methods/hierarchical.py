@@ -9,7 +9,9 @@ at every constrained frame t
     d(t) = argmin Σ_j w_j ‖d_j‖²   subject to   c(t, m ⊕ d) = 0        (equation 4, by `Ik`)
 
 and approximates these displacements in the least-squares sense by a cubic B-spline d_k with knot spacing τ/2ᵏ. What one
-level leaves is the target of the next, finer one.
+level leaves is the target of the next, finer one. With an IK that has bounds (`ik.bounds`), d_j counts from m0 where a
+goal is active, so that levels take back what an earlier one displaced too far; frames at which a spline breaks a joint
+limit or puts a sole into the ground are posed as well.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.constraints import Constraint, Footplant
+from footplant.constraints import Footplant
 from footplant.constraints.plants import is_simple_plant
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -85,7 +87,7 @@ class Hierarchical:
         if self.first_guess:
             motion = self._shift_root(problem)
             watch.lap("first guess", motion)
-        reached, left = np.ones(len(frames), bool), np.inf
+        first, reached, left = motion, np.ones(len(frames), bool), np.inf
         now = Kinematics(motion) if self.spacings else None
         # the finest given spacing may be repeated like the further levels: only while it is needed
         usual = self.spacings.index(self.spacings[-1]) + 1 if self.further and self.spacings else len(self.spacings)
@@ -94,7 +96,7 @@ class Hierarchical:
             if progress:
                 progress(f"level {number + 1}", min(number / (len(self.spacings) + self.exact), 1.0))
             every = _stride(spacing * motion.fps / PAPER_RATE)
-            asked, away, reached = _posed(ik, now, problem.constraints, _with_broken(ik, now, frames), every)
+            asked, away, reached = _posed(ik, now, problem.on(first), _with_broken(ik, now, frames), every)
             motion = displaced(motion, away, asked, spacing)
             now = Kinematics(motion)
             before, left = left, watch.lap(f"{spacing:g} frames a knot", now)
@@ -111,7 +113,12 @@ class Hierarchical:
             frames = _with_broken(ik, Kinematics(motion), frames)
             motion, reached = ExactPass(ik, lean=self.further > 0).enforce(motion, problem, frames)
             watch.lap("exact", motion)
-        return watch.finish("hierarchical", motion, reachable=bool(reached.all()))
+        return watch.finish(
+            "hierarchical",
+            motion,
+            reachable=bool(reached.all()),
+            contradictions=_contradictions(ik, problem, Kinematics(motion)),
+        )
 
     @property
     def closing(self) -> ExactPass | None:
@@ -187,16 +194,43 @@ def _with_broken(ik: Ik, now: Kinematics, frames: NDArray) -> NDArray:
     return np.union1d(frames, np.flatnonzero(ik.bounds.broken(now)))
 
 
-def _posed(
-    ik: Ik, now: Kinematics, constraints: tuple[Constraint, ...], frames: NDArray, every: int
-) -> tuple[NDArray, NDArray, NDArray]:
+def _contradictions(ik: Ik, problem: Problem, now: Kinematics) -> list[str]:
+    """Return which frames' constraints are unmet because the bounds of the IK contradict them, in one sentence."""
+    if not isinstance(ik, Numeric) or ik.bounds is None:
+        return []
+    unmet = np.flatnonzero(worst_error(now, problem.constraints) > problem.tolerance)
+    if (
+        not len(unmet)
+        or not ik.contradicted(problem.motion[unmet], problem.constraints, unmet, problem.tolerance).all()
+    ):
+        return []
+    return [f"joint limits or the ground contradict constraints from frame {unmet[0]} to {unmet[-1]}"]
+
+
+def _where_goals(problem: Problem, part: Kinematics) -> Motion:
+    """Return the poses from which displacements count: the problem's own where a goal is active, else the present ones.
+
+    What one level displaces too far, the next takes back; where only footplants are active, the trunk keeps the smooth
+    displacement of its neighbours.
+    """
+    motion, rows = part.motion, np.zeros(len(part.frames), bool)
+    for constraint in problem.others:
+        rows |= constraint.activation(part.frames, motion.fps) > 0
+    own = problem.motion[part.frames]
+    root = np.where(rows[:, None], own.root, motion.root)
+    return motion.like(root, np.where(rows[:, None, None], own.rotations, motion.rotations), motion.offsets)
+
+
+def _posed(ik: Ik, now: Kinematics, problem: Problem, frames: NDArray, every: int) -> tuple[NDArray, NDArray, NDArray]:
     """Return posed frames (n,), their displacements (n, 1+J, 3), and (n,) whether all goals were reached.
 
-    frames: where constraints are active; every `every`-th of them is posed.
+    problem: with the motion from which displacements count; frames: where constraints are active; every `every`-th of
+    them is posed.
     """
-    part = now if len(frames) == len(now.frames) else now[frames]
+    part, constraints = now if len(frames) == len(now.frames) else now[frames], problem.constraints
     if not isinstance(ik, Hybrid):
-        answer = ik.solve(part.motion, constraints, frames=frames)
+        reference = _where_goals(problem, part) if isinstance(ik, Numeric) and ik.bounds is not None else part.motion
+        answer = ik.solve(reference, constraints, frames=frames, start=part.motion)
         return frames, answer.motion - part.motion, answer.reached
     # ramps depend on neighbouring frames, so targets are computed for every frame; poses only for every n-th, and only
     # when all targets are on limbs
