@@ -79,10 +79,11 @@ class ExactPass:
                 aimed = last.aim(kinematics, problem.constraints)
             answer = last.solve(kinematics.motion, problem.constraints, aimed=(kinematics, aimed))
         else:
-            bounded = isinstance(ik, Numeric) and ik.bounds is not None
-            last = ik.restoring() if bounded else ik
+            again = 0
+            if isinstance(ik, Numeric) and ik.bounds is not None:
+                last, again = ik.restoring(), RECENTERED
             answer = last.solve(part(motion), problem.constraints, frames=frames)
-            for _ in range(RECENTERED if bounded else 0):
+            for _ in range(again):
                 # a trunk that is held pulls on what needs it to move; held where it came to, it pulls less
                 if answer.error.max(initial=0.0) <= 0.1 * problem.tolerance:
                     break
