@@ -20,7 +20,7 @@ def deepest(shell, legs, shares, spare, positions, rotations, posed, out):
     """
     for f in range(positions.shape[0]):
         for group in legs:
-            pose_group(shell, group, positions[f], rotations[f], posed)
+            pose_group(shell, group, positions[f], rotations[f], 1.0, posed)
         out[f, 0], out[f, 1], out[f, 2], out[f, 3] = 1.0, 0.0, 0.0, 0.0
         for s in range(2):
             own, other, sign = legs[s], legs[1 - s], 1.0 - 2.0 * s
@@ -44,7 +44,7 @@ def deepest(shell, legs, shares, spare, positions, rotations, posed, out):
 def depths(shell, legs, shares, positions, rotations, posed, out):
     """Write how deep each sample of one leg is inside the other at one frame to out (N,), 0 outside."""
     for group in legs:
-        pose_group(shell, group, positions, rotations, posed)
+        pose_group(shell, group, positions, rotations, 1.0, posed)
     out[:] = 0.0
     for s in range(2):
         own, other = legs[s], legs[1 - s]
