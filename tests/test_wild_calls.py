@@ -5,11 +5,15 @@ FOOTPLANT_WILD=50 makes fifty times as many calls as usual, for a long run.
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,6 +72,7 @@ from footplant.solve.methods import NAMES, method_of
 from footplant.transfer import transfer
 from thorough import thorough
 
+ROOT = Path(__file__).resolve().parents[1]
 TIMES = int(os.environ.get("FOOTPLANT_WILD", "1"))
 """How many times as many calls as usual."""
 SEEN: Counter[str] = Counter()
@@ -1100,3 +1105,35 @@ def test_wild_calls(name, data):
 @settings(max_examples=thorough(4, 12) * TIMES, suppress_health_check=list(HealthCheck), database=None)
 def test_wild_calls_of_edits(name, data):
     call(lambda: DEAR[name](data.draw))
+
+
+ELSEWHERE = {
+    "load", "load_character", "load_markers", "load_project", "load_takes", "save", "save_markers", "save_project",
+    "read_corrections", "pack", "run",
+}  # fmt: skip
+"""Entries that take files: `tests/fuzz`, `test_cut_files` and the tests of each format."""
+
+ANSWERS = {
+    "AcrossFrames", "Conversion", "Dataset", "NormalizedLimb", "NormalizedSpline", "Project", "Report", "Scaled", "Take"
+}  # fmt: skip
+"""Base classes, and types that hold answers."""
+
+
+def test_every_public_entry_is_called():
+    """What docs/api.md lists and packages export is called above, but for what only holds answers."""
+    listed = re.findall(
+        r"^::: footplant\.([\w.]+)", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    exported = [
+        f"{package.__name__}.{name}" for package in (footplant, c, humanoid, normalized) for name in package.__all__
+    ]
+    wanted = set()
+    for address in (*listed, *(name.removeprefix("footplant.") for name in exported)):
+        module, _, name = f"footplant.{address}".rpartition(".")
+        entry = getattr(import_module(module), name)
+        if callable(entry) and not (isinstance(entry, type) and issubclass(entry, Exception)):
+            wanted.add(name)
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    called |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert wanted - called - ELSEWHERE == ANSWERS

@@ -15,6 +15,8 @@ from footplant.errors import ArgumentError
 
 MOST_KNOTS = 10_000_000
 """Largest number of knots; more indicate a mistake in the spacing."""
+LEAST_SPACING = 1e-100
+"""Smallest knot spacing, in the unit of the parameter: below it parameters in knots overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class Spline:
         if len(control) < 4:
             raise ArgumentError(f"expected at least 4 control points, got {len(control)}")
         object.__setattr__(self, "control", control)
-        real_number(self.spacing, "knot spacing", above=0.0)
+        real_number(self.spacing, "knot spacing", low=LEAST_SPACING)
         real_number(self.start, "start")
 
     def __call__(self, t: ArrayLike) -> NDArray:
@@ -70,7 +72,7 @@ def fit_spline(t: ArrayLike, values: ArrayLike, spacing: float, start: float, st
     all_finite(values, "values")
     real_number(start, "start")
     real_number(stop, "stop", low=start)
-    real_number(spacing, "positive knot spacing", above=0.0)
+    real_number(spacing, "positive knot spacing", low=LEAST_SPACING)
     if (stop - start) / spacing > MOST_KNOTS:
         raise ArgumentError(f"expected at most {MOST_KNOTS} knots, got a spacing of {spacing:g} for {stop - start:g}")
     knots = max(int(np.ceil((stop - start) / spacing - 1e-9)), 1)

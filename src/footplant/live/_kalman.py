@@ -200,7 +200,8 @@ def _blend(result, home, share, turning):
 def step_channel(measured, present, dt, model, state, scratch, out, turning):
     """Filter one frame of one channel of all sensors: measured (N, 3 or 4) → out (N, 3 or 4).
 
-    present: (N,) which sensors have a measurement; turning: whether values are quaternions; scratch (SCRATCH,).
+    present: (N,) which sensors have a measurement; one that is not finite counts as absent. turning: whether values are
+    quaternions; scratch (SCRATCH,).
     """
     noise, density, home = model.noise, model.density, model.home
     ring, heads, counts, memory = state.ring, state.heads, state.counts, state.memory
@@ -209,9 +210,11 @@ def step_channel(measured, present, dt, model, state, scratch, out, turning):
     share = 1.0 - math.exp(-dt / settle)
     size = 4 if turning else 3
     for n in range(measured.shape[0]):
-        own = memory[n]
+        own, here = memory[n], present[n]
+        for k in range(size):
+            here = here and math.isfinite(measured[n, k])
         if counts[n] == 0:
-            if not present[n]:
+            if not here:
                 for k in range(size):
                     out[n, k] = home[n, k]
                 continue
@@ -234,7 +237,7 @@ def step_channel(measured, present, dt, model, state, scratch, out, turning):
         heads[n] = (heads[n] + 1) % DEPTH
         counts[n] = min(counts[n] + 1, DEPTH)
         row = ring[n, heads[n]]
-        left = 1.0 if present[n] and own[MISSING] == 0.0 else math.exp(-dt / fade)
+        left = 1.0 if here and own[MISSING] == 0.0 else math.exp(-dt / fade)
         for k in range(4):
             row[k] = before[k]
         _advance(before, row, dt, left, density[n] * own[ACTIVITY] * own[ACTIVITY])
@@ -243,7 +246,7 @@ def step_channel(measured, present, dt, model, state, scratch, out, turning):
         own[EASE] = max(own[EASE] - dt, 0.0)
         remaining = smoothstep(own[EASE] / own[EASE_TOTAL]) if own[EASE_TOTAL] > 0.0 else 0.0
         gap = own[MISSING]
-        if present[n] and gap == 0.0:
+        if here and gap == 0.0:
             _correct(row, measured[n], noise[n], own, share, turning)
             _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
             own[MISSING] = 0.0
@@ -251,7 +254,7 @@ def step_channel(measured, present, dt, model, state, scratch, out, turning):
             # the output without a measurement: what follows a gap starts from there
             _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
             _blend(scratch, home[n], smoothstep((gap + dt - hold) / ease_home), turning)
-            if not present[n]:
+            if not here:
                 own[MISSING] = gap + dt
             else:
                 shown = scratch[18:]
