@@ -17,6 +17,7 @@ from footplant.blending.common_character import prepare_clips
 from footplant.blending.distance import Clouds, align, clouds, distances
 from footplant.blending.settings import REGISTRATION
 from footplant.blending.warp import Ends, TimeCurve, WarpPath, clamped_knots, find_path, fit_monotone
+from footplant.checks import whole_number
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant
 from footplant.errors import MotionError
@@ -119,8 +120,7 @@ def register(
     around = [clouds(motion, clip.character) for motion, clip in zip(slow, clips)]
     if reference is None:
         reference = find_reference(around, ends)
-    if not 0 <= reference < len(clips):
-        raise MotionError(f"expected a reference in 0..{len(clips) - 1}, got {reference}")
+    whole_number(reference, "a reference", MotionError, low=0, high=len(clips) - 1)
     paths = [
         None if number == reference else find_path(distances(around[reference], cloud), ends=ends)
         for number, cloud in enumerate(around)

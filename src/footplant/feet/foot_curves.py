@@ -108,7 +108,8 @@ def foot_curve(
     if outline:
         skin = np.moveaxis(kinematics.points(outline), 1, 0) - ankles
         skin = rotation.rotate(turned, rotation.rotate(back, skin))
-        below, deep = np.concatenate([below, skin]), np.concatenate([deep, np.full((len(skin), frames), deep.min())])
+        least = np.full((len(skin), frames), deep.min(initial=0.0))
+        below, deep = np.concatenate([below, skin]), np.concatenate([deep, least])
 
     def needed(at: NDArray) -> NDArray:
         return (ground.height(at[:, ::2] + below[..., ::2]) + deep - below[..., 1]).max(axis=0)

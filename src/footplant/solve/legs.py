@@ -196,6 +196,8 @@ def solve_legs(
     feet, hands = _required_feet(feet, frames), _required_hands(hands or {}, frames)
     if steps is not None:
         whole_number(steps, "a number of steps", low=0)
+    if not frames:
+        return LegSolution(motion, 0, 0.0)
     bones = np.array([_bone_lengths(positions, leg) for leg in legs])
     ends = np.moveaxis(bones, 2, 1)
     flexions, hinges = zip(*(knee_flexions(kinematics, leg, settings) for leg in legs))
