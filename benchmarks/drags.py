@@ -140,8 +140,9 @@ def displacement_cost(before: Motion, after: Motion, character: Character) -> fl
 
 
 def soles_of(character: Character) -> list[Point]:
-    """Return heel, ball and toe tip of both feet."""
-    return [p for name, p in character.contacts.items() if name.partition("_")[2] in ("heel", "ball", "toe")]
+    """Return heel, ball and toe tip of both feet, and the ankles."""
+    found = [p for name, p in character.contacts.items() if name.partition("_")[2] in ("heel", "ball", "toe")]
+    return [*found, *(Point(character.require_roles()[role]) for role in ("left_foot", "right_foot"))]
 
 
 def depths(motion: Motion, character: Character, ground) -> NDArray:

@@ -517,6 +517,7 @@ def test_bounds_are_measured_as_limits_and_heights_measure_themselves():
     exceeded = np.maximum(-at.residual[:limits].reshape(-1, 3), 0.0).max(axis=1)
     np.testing.assert_allclose(exceeded, limit_violations(character, away.rotations)[1, bounds.joints], atol=1e-9)
     soles = [character.contacts[f"{side}_{part}"] for side in ("left", "right") for part in ("heel", "ball", "toe")]
+    soles += [Point(character.require_roles()[f"{side}_foot"]) for side in ("left", "right")]
     heights = Kinematics(away).points(soles)[1, :, 1]
     np.testing.assert_allclose(at.residual[limits + hinges :], heights - bounds.floors[1], atol=1e-12)
     for column in rng.choice(3 * len(groups), 20, replace=False):

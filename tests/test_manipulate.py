@@ -280,6 +280,8 @@ def test_the_status_tells_unreachable_from_contradicted(start):
         foot = Point(CHARACTER.require_roles()["left_foot"])
         into = start.drag(frame, foot, place_of(start, foot, frame) * [1.0, 0.0, 1.0] - [0.0, 0.1, 0.0])
         assert into.status() is Status.CONFLICT
+        assert into.report().unmet[0].worst > 50.0
+        assert "contradict" in into.report().notes[0]
 
 
 def test_other_constraints_hold_too():

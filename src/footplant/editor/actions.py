@@ -115,9 +115,10 @@ def _after(state: EditorState, made: Manipulation) -> EditorState:
 
 
 def _apply_manual_edit(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
-    """Apply a drag or a joint rotation: only its window is solved."""
-    (made,) = drags_from_data([dict(edit)], state.character, frames=len(state.motion))
-    return _after(state, ready(state, context.progress).again(made))
+    """Apply a drag or a joint rotation: only its window is solved. The report is that of the drags."""
+    (edited,) = drags_from_data([dict(edit)], state.character, frames=len(state.motion))
+    made = ready(state, context.progress).again(edited)
+    return replace(_after(state, made), report=made.report())
 
 
 def _solved_under(state: EditorState, marks: tuple[Mark, ...], context: EditContext) -> EditorState:

@@ -23,7 +23,7 @@ from footplant.errors import ConstraintError
 from footplant.feet.kept_plants import own_plants
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Problem, Status, conflicts, errors, refuse_unsupported
+from footplant.problem import Problem, Report, Status, conflicts, errors, evaluate_constraints, refuse_unsupported
 from footplant.skeleton import Character, Point
 from footplant.solve.choose_ik import choose_ik, posing_ik, settle
 from footplant.solve.ik.numeric import Numeric
@@ -158,6 +158,18 @@ class Manipulation:
         others = [c for c in asked if not (isinstance(c, Footplant) and int(carrier[c.point.joint]) in feet)]
         contradicted = self.ik.contradicted(self.history[0].motion[frames], others, frames, TOLERANCE)
         return Status.CONFLICT if contradicted.all() else Status.UNREACHABLE
+
+    def report(self) -> Report:
+        """Return the error of every drag and the status of all, as methods report on their constraints."""
+        status, pins = self.status(), tuple(drag_pin(drag) for drag in latest_drags(self.edits))
+        entries = evaluate_constraints(Problem(self.motion, self.character, pins), Kinematics(self.motion))
+        notes = tuple(
+            f"{entry.name} is {entry.worst:.0f} mm from its target"
+            + (": joint limits or the ground contradict it" if status is Status.CONFLICT else "")
+            for entry in entries
+            if not entry.met
+        )
+        return Report("drag", status, self.character.height, entries, notes=notes)
 
 
 def begin(

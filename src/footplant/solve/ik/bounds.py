@@ -47,9 +47,11 @@ class PoseBounds:
 
     @cached_property
     def soles(self) -> tuple[Point, ...]:
-        """Points of the soles that stay above the ground."""
+        """Points of the feet that stay above the ground: those of the soles, and the ankles, for a foot on its side."""
         contacts = self.character.contacts
-        return () if self.ground is None else tuple(contacts[name] for name in SOLES if name in contacts)
+        if self.ground is None:
+            return ()
+        return (*(contacts[name] for name in SOLES if name in contacts), *(Point(leg.end) for leg in self.legs[0]))
 
     @property
     def moved_joints(self) -> tuple[int, ...]:
