@@ -29,6 +29,7 @@ from footplant.optical.prior import BodyPrior
 from footplant.optical.settings import POSE, SMOOTHING
 from footplant.optical.solve import Solved, solve
 from markers_made import CMU_41, PLUG_IN_GAIT, Made, range_of_motion, wear
+from thorough import thorough
 
 LEG = {"thigh": ("upper_leg", "lower_leg"), "shank": ("lower_leg", "foot")}
 ARM = {"upper arm": ("upper_arm", "lower_arm"), "forearm": ("lower_arm", "hand")}
@@ -59,7 +60,7 @@ def kicked() -> tuple[Made, Solved]:
     return made, solve(made.markers)
 
 
-@pytest.mark.parametrize("take", [walked, kicked])
+@pytest.mark.parametrize("take", thorough([walked], [walked, kicked]))
 def test_lengths_and_joints_of_synthetic_takes(take) -> None:
     made, solved = take()
     for name, pair in {**LEG, **ARM}.items():

@@ -126,7 +126,8 @@ def plant_feet(
     character.require_fit(motion.skeleton)
     span = frame_span(frames, len(motion))
     part = motion[span.start : span.stop]
-    inside = [number for number, plant in enumerate(plants) if _shares(plant, span)]
+    # a footplant without a place holds nothing here
+    inside = [number for number, plant in enumerate(plants) if plant.place is not None and _shares(plant, span)]
     shifted = tuple(_since(plants[number], span) for number in inside)
     held = tuple(_since(palm, span) for palm in palms if _shares(palm, span))
     depths = None
