@@ -41,9 +41,10 @@ class FootSettings:
     """w while one end of the foot is planted, 1 in swing."""
     crossfade: float = 0.05
     """Seconds over which the ankle goes over from hanging on one plant to hanging on the other."""
-    most_roll: float = math.radians(12.0)
+    most_roll: float = math.radians(25.0)
     """Radians; a sole that the reference rolls sideways by less lies flat, one that is rolled by more keeps the
-    rest."""
+    rest. With 12°, soles of 39 pairs are tilted by 4.9° at the 90th percentile where the source's foot is low over
+    heel and toes, with 25° by 2.3°; knees and jerk are the same."""
     depth: float = 0.001
     """Metres of penetration between footplants that are left: lifting a foot bends its knee."""
     settle: float = 0.15
