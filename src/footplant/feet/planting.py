@@ -146,7 +146,7 @@ def plant_feet(
     assert legs is not None
     within = {side: _within_limits(part, posed, character, side) for side in SIDES}
     toed, stuck = _with_toes(part, level, character), _both_planted(shifted, character, len(part))
-    apart = legs_apart(posed, character, legs, stuck)
+    apart = legs_apart(posed, character, legs, stuck) if settings.legs_push > 0.0 else None
     for _ in range(APART_ROUNDS):
         found = _solve(toed, character, shifted, held, ground, depths, settings, within=within, apart=apart)
         again = None if apart is None else legs_apart(Kinematics(found.motion), character, legs, stuck)
