@@ -166,3 +166,18 @@ def test_joint_limits_are_kept():
     found = solve(motion, "blubby").motion
     excess = [limit_violations(target, m.rotations).max(axis=0) for m in (motion, found)]
     assert (excess[1] <= excess[0] + np.radians(1.0)).all()
+
+
+def test_forearms_beside_a_belly_keep_their_direction():
+    motion, roles = standing("blubby", 1.2), character("blubby").require_roles()
+    kept = solve(motion, "blubby").motion
+    off = []
+    for start, end in (("upper_arm", "lower_arm"), ("lower_arm", "hand")):
+        ways = []
+        for each in (motion, kept):
+            places = Kinematics(each).positions[30]
+            way = places[roles[f"left_{end}"]] - places[roles[f"left_{start}"]]
+            ways.append(way / np.linalg.norm(way))
+        off.append(np.degrees(np.arccos(np.clip(ways[0] @ ways[1], -1.0, 1.0))))
+    assert off[0] > 5.0
+    assert off[1] < 0.7 * off[0]
