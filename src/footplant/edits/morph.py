@@ -35,6 +35,7 @@ from footplant.feet.steps import (
 from footplant.problem import Method, Problem, Progress, Solution, Status
 from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
+from footplant.solve.legs import OTHER_BODY
 from footplant.solve.methods.hierarchical import Hierarchical
 
 
@@ -83,7 +84,9 @@ def morph(
     held = range(lead, len(clip.motion))
     soles = Soles(plants, contacts.ground, unlevelled=moved)
     if method is None and can_plant(figure):
-        solution = solve_planted(problem, plants, contacts.ground, held, unlevelled=moved, progress=progress)
+        solution = solve_planted(
+            problem, plants, contacts.ground, held, unlevelled=moved, settings=OTHER_BODY, progress=progress
+        )
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     if lead:

@@ -34,7 +34,6 @@ from footplant.quality.measure import Quality, measure_each
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult, solve_arms
 from footplant.solve.choose_ik import editing_ik
-from footplant.solve.legs import LEG_SETTINGS
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.reference import no_rougher
 
@@ -55,8 +54,6 @@ class RepairSettings:
 
 
 SETTINGS = RepairSettings()
-OWN_BODY = replace(LEG_SETTINGS, legs_push=0.0)
-"""Legs that are inside each other in the clip stay so."""
 
 
 def repair(
@@ -122,7 +119,7 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
         # a skin that is in the ground in the clip stays so: what counts are the points of the sole
         problem = replace(problem, character=replace(character, skin=None))
         return solve_planted(
-            problem, plants, ground, every, unlevelled=motion, allowed=allowed, settings=OWN_BODY, progress=progress,
+            problem, plants, ground, every, unlevelled=motion, allowed=allowed, progress=progress,
             arms=partial(_hands_above, character=character, source=motion, ground=ground),
         )  # fmt: skip
     method = Hierarchical(ik=editing_ik(motion, character), further=EXTRA_LEVELS)

@@ -45,6 +45,7 @@ from footplant.skeleton import Character
 from footplant.solve.arms import solve_arms
 from footplant.solve.choose_ik import editing_ik
 from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY
 from footplant.solve.methods import method_of
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.reference import no_rougher
@@ -122,8 +123,8 @@ def retarget(
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     elif method is None and can_plant(target):
         solution = solve_planted(
-            problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress,
-            arms=pose_arms,
+            problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress, arms=pose_arms,
+            settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
         )  # fmt: skip
     else:
         if method is None or (isinstance(method, Hierarchical) and method.ik is None):

@@ -216,7 +216,7 @@ def _both_planted(plants: Sequence[Footplant], character: Character, frames: int
         for plant in plants:
             if plant.point in points and plant.frames:
                 planted[s, np.asarray(plant.frames)] = True
-    return planted.all(axis=0)
+    return planted[0] & planted[1]
 
 
 def _shares(plant: Footplant, span: range) -> bool:

@@ -33,7 +33,7 @@ def deepest(shell, legs, shares, spare, positions, rotations, posed, out):
                     continue
                 away, nx, _, nz = distance(shell, other, posed, x, y, z)
                 level = math.sqrt(nx * nx + nz * nz)
-                if level < 0.6:
+                if level < 0.8:
                     continue
                 depth = (-away - spare[i]) / (level * shares[i])
                 if depth > out[f, 3]:

@@ -83,8 +83,10 @@ class LegSettings:
     """Metres; a planted hand that is out of reach pulls the hips with the force of legs that far off. With 0.3, long
     legs miss the rope they climb by 31 mm, with 0.6 by 10; with 1, 2 and no bound, a hand that a knight with short
     arms cannot reach accelerates him 1.3, 1.9 and 2.7 times as much as the source."""
-    legs_push: float = 1.0
-    """Metres; legs inside each other are pushed apart with the force of one that is so far off. From 0.3 to 1 to 3,
+    legs_push: float = 0.0
+    """Metres; legs inside each other are pushed apart with the force of one that is so far off; 0 leaves them as they
+    are in the reference, which is right on the body that it was recorded on. On other bodies (`OTHER_BODY`), from 0.3
+    to 1 to 3,
     long legs that dance are inside each other by 13, 5 and 0 mm; 3 raises a peak acceleration of 13 pairs from 1.2 to
     1.6 times the source's."""
     steps: int = 20
@@ -96,6 +98,8 @@ class LegSettings:
 
 
 LEG_SETTINGS = LegSettings()
+OTHER_BODY = LegSettings(legs_push=1.0)
+"""For a body that the reference motion was not recorded on: its legs may be thicker."""
 
 
 @dataclass(frozen=True, eq=False)

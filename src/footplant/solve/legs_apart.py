@@ -21,10 +21,10 @@ from footplant.solve.ik.limb import Limb
 class ApartSettings:
     """Lengths of the rows that keep legs apart."""
 
-    left: float = 0.001
-    """Metres of depth that are left alone."""
-    clear: float = 0.003
-    """Metres beyond the surface to which a leg is moved: the samples of a shell are about a centimetre apart."""
+    left: float = 0.003
+    """Metres of depth that are left alone: a shell of 72 samples is that accurate."""
+    clear: float = 0.004
+    """Metres by which a leg is moved further than that: out of the other, and a little beyond."""
     most: float = 0.05
     """Body heights; a leg that is deeper inside the other has passed through it, and is left there."""
     knee: float = 0.5
@@ -54,7 +54,7 @@ def legs_apart(
     posed = new_posed(shell)
     kernel.deepest(shell, LEGS, shares, spare, kinematics.positions, kinematics.rotations, posed, found)
     aside, depth = np.ascontiguousarray(found[:, :3]), found[:, 3]
-    inside = ~stuck & (depth > settings.left) & (depth < settings.most * character.height)
+    inside = ~stuck & (depth > 0.0) & (depth < settings.most * character.height)
     if not inside.any():
         return None
     now = (aside * (kinematics.positions[:, legs[0].end] - kinematics.positions[:, legs[1].end])).sum(axis=1)
@@ -85,6 +85,7 @@ def _tables(character: Character, legs: tuple[Limb, Limb]):
                 shares[sample] = APART.knee + (1.0 - APART.knee) * along
     spare = np.empty(len(shares))
     kernel.depths(shell, LEGS, shares, still.positions[0], still.rotations[0], posed, spare)
+    spare += APART.left
     found = shell, shares, spare
     _known[skeleton] = character, found
     return found
