@@ -95,7 +95,7 @@ def test_far_frames_stay():
     solution = fit(WALK, [wanted])
     change = np.abs(solution.motion - WALK.motion).max(axis=(1, 2))
     assert change[90] > 0.1
-    assert change[-60:].max() < 1e-3  # feet are held for the first millimetres of their departures
+    assert change[-60:].max() < 3e-3  # feet are held for the first millimetres of their departures
 
 
 def test_nothing_asked_changes_nothing():

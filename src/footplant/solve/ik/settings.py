@@ -83,13 +83,13 @@ class EditingSettings:
     """Tuning of the poses of direct manipulation and fitting: equation 4 of Lee & Shin (1999) over all joints."""
 
     rigidity: Mapping[str, float] = _frozen(
-        place=10.0, hips=2.0, spine=2.0, neck=1.0, head=1.0, clavicle=2.0, upper_arm=1.0, lower_arm=1.0, hand=1.0,
+        place=100.0, hips=100.0, spine=60.0, neck=4.0, head=1.0, clavicle=8.0, upper_arm=1.0, lower_arm=1.0, hand=1.0,
         upper_leg=1.0, lower_leg=1.0, foot=1.0, toes=1.0,
     )  # fmt: skip
-    """α: cost of translating the root ("place", 1/m²) and of rotating the joints of a role (1/rad²). Hand goals of 5 to
-    40 cm on three clips (`benchmarks/drags.py`) move the root by 39 mm and bend the trunk by 10° in all (medians); with
-    a place of 1 it is 68 mm and 9°, with 50 it is 14 mm and 12°, but 4 of 46 goals that need the hips are then missed
-    by a millimetre. Spine and hips at 1 bend by 13°, at 5 by 6°."""
+    """α: cost of translating the root ("place", 1/m²) and of rotating the joints of a role (1/rad²). What carries more
+    of the body is dearer: with 2 for hips and spine and 10 for the place, raising a hand of the sample walk by 10 cm
+    moved the head by 22 cm; with 30 for all three by 8 cm, with these by 3.5 cm, and goals that need the trunk are
+    still met to 0.1 mm (`benchmarks/drags.py`)."""
     off_hinge: float = 100.0
     """Cost of rotating an elbow or a knee off its hinge axis (1/rad²), a hundred times that of bending it; no
     experiment on record."""
