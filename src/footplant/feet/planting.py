@@ -147,8 +147,11 @@ def plant_feet(
     within = {side: _within_limits(part, posed, character, side) for side in SIDES}
     toed, stuck = _with_toes(part, level, character), _both_planted(shifted, character, len(part))
     apart = legs_apart(posed, character, legs, stuck) if settings.legs_push > 0.0 else None
+    found = first
     for _ in range(APART_ROUNDS):
-        found = _solve(toed, character, shifted, held, ground, depths, settings, within=within, apart=apart)
+        found = _solve(
+            toed, character, shifted, held, ground, depths, settings, within=within, apart=apart, start=found
+        )
         again = None if apart is None else legs_apart(Kinematics(found.motion), character, legs, stuck)
         if apart is None or again is None:
             break
@@ -166,14 +169,14 @@ def _solve(
     motion: Motion, character: Character, plants: Sequence[Footplant], palms: Sequence[Footplant], ground: Ground,
     allowed: Mapping[str, ArrayLike] | None, settings: LegSettings, parts: Sequence[str] = ("heel", "ball", "toe"),
     steps: int | None = None, within: Mapping[str, tuple[NDArray, NDArray]] | None = None,
-    apart: tuple[NDArray, NDArray] | None = None,
+    apart: tuple[NDArray, NDArray] | None = None, start: LegSolution | None = None,
 ) -> LegSolution:  # fmt: skip
     kinematics, near = Kinematics(motion), within or {}
     left, right = (
         foot_curve(kinematics, character, side, plants, ground, allowed, parts, near.get(side)) for side in SIDES
     )
     hands = _hands(kinematics, character, palms)
-    return solve_legs(kinematics, character, (left, right), hands, settings, steps, apart)
+    return solve_legs(kinematics, character, (left, right), hands, settings, steps, apart, start)
 
 
 def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:

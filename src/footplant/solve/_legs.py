@@ -247,14 +247,13 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                     for j in range(3):
                         stiff[i, j] -= pull * leg[i] * leg[j] / (length * length)
             for m in range(8):
-                for i in range(3):
-                    vector[index[m]] += by[i, m] * pulled[i]
+                ux, uy, uz = by[0, m], by[1, m], by[2, m]
+                vector[index[m]] += ux * pulled[0] + uy * pulled[1] + uz * pulled[2]
+                kx = stiff[0, 0] * ux + stiff[0, 1] * uy + stiff[0, 2] * uz
+                ky = stiff[1, 0] * ux + stiff[1, 1] * uy + stiff[1, 2] * uz
+                kz = stiff[2, 0] * ux + stiff[2, 1] * uy + stiff[2, 2] * uz
                 for n in range(8):
-                    value = 0.0
-                    for i in range(3):
-                        for j in range(3):
-                            value += by[i, m] * stiff[i, j] * by[j, n]
-                    square[index[m], index[n]] += value
+                    square[index[m], index[n]] += kx * by[0, n] + ky * by[1, n] + kz * by[2, n]
             # a planted hand must stay within reach of its shoulder
             if closed and asked.held[s, f]:
                 length = 0.0

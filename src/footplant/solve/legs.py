@@ -89,11 +89,12 @@ class LegSettings:
     to 1 to 3,
     long legs that dance are inside each other by 13, 5 and 0 mm; 3 raises a peak acceleration of 13 pairs from 1.2 to
     1.6 times the source's."""
-    steps: int = 20
-    """Maximum number of Gauss–Newton steps."""
+    steps: int = 14
+    """Maximum number of Gauss–Newton steps. With 20, and with `settled` at 2e-5, no figure of 20 pairs differs by more
+    than 2 % but the highest acceleration of a joint (7.8 instead of 8.1 times the source's)."""
     slope_steps: int = 8
     """Steps after which the slopes stay as they are, and ground that was in the way of a foot stays so."""
-    settled: float = 2e-5
+    settled: float = 1e-4
     """Metres; the search ends when no step is longer."""
 
 
@@ -135,6 +136,8 @@ class LegSolution:
     """Gauss–Newton steps taken."""
     missed: float
     """Metres; largest distance of an ankle from its place: 0 unless out of reach."""
+    unknowns: tuple[NDArray, NDArray, NDArray] | None = None
+    """Unknowns (F, 13), slopes (2, F) and common displacement (3,), with which a similar problem may start."""
 
 
 def legs_of(character: Character) -> tuple[Limb, Limb] | None:
@@ -185,11 +188,13 @@ def solve_legs(
     settings: LegSettings = LEG_SETTINGS,
     steps: int | None = None,
     apart: tuple[NDArray, NDArray] | None = None,
+    start: LegSolution | None = None,
 ) -> LegSolution:
     """Return the motion of least change whose feet follow their curves: see the module's objective.
 
     kinematics: the reference motion. hands: planted hands by side. steps: maximum number of Gauss–Newton steps.
     apart: unit directions (F, 3), and the least distance (F,) along them of the left ankle from the right one, metres.
+    start: the solution of a similar problem of the same reference, to start from.
     """
     from footplant.solve import _legs as kernel
 
@@ -244,8 +249,12 @@ def solve_legs(
     if apart is not None:
         away = apart[0], apart[1] - (apart[0] * (ankles[0] - ankles[1])).sum(axis=1)
     most = settings.steps if steps is None else steps
-    taken, clear = 0, None
-    for taken in range(most + 1):
+    first, taken, clear = 0, 0, None
+    if start is not None and start.unknowns is not None:
+        known, slopes, before = start.unknowns
+        x, slopes, first = np.array(known), np.array(slopes), settings.slope_steps - 1
+        x[:, :9] += np.tile(before - shift, 3)
+    for taken in range(first, most + 1):
         lowest = np.array([
             foot.lowest(ankles[s] + x[:, 3 + 3 * s : 6 + 3 * s]) - ankles[s][:, 1] for s, foot in enumerate(feet)
         ])  # fmt: skip
@@ -277,7 +286,8 @@ def solve_legs(
             np.array(foot.rotations), signed[s], rotations,
         )  # fmt: skip
         missed = max(missed, worst)
-    return LegSolution(motion.like(root, rotation.unroll(rotations), motion.offsets), taken, missed)
+    solved = motion.like(root, rotation.unroll(rotations), motion.offsets)
+    return LegSolution(solved, taken, missed, (x, slopes, shift))
 
 
 def _hip_line(kinematics: Kinematics, character: Character, legs: tuple[Limb, Limb]) -> tuple[NDArray, NDArray]:
