@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 
 
 @jit
@@ -56,6 +56,14 @@ def log(w, x, y, z):
         return s * x, s * y, s * z
     s = 2.0 * math.atan2(sine, w) / sine
     return s * x, s * y, s * z
+
+
+@uncounted_jit
+def direction(start, end):
+    """Return the unit vector from a point (3,) to another."""
+    x, y, z = end[0] - start[0], end[1] - start[1], end[2] - start[2]
+    scale = 1.0 / max(math.sqrt(x * x + y * y + z * z), 1e-12)
+    return x * scale, y * scale, z * scale
 
 
 @jit

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
 from footplant.kernels.banded import solve_clip
-from footplant.kernels.quaternion import exp, multiply, rotate
+from footplant.kernels.quaternion import direction, exp, multiply, rotate
 from footplant.kernels.shell import (
     Posed,
     Shell,
@@ -264,14 +264,6 @@ def from_segment(start, end, first, x, y, z):
     if length < 1e-9:
         return 0.0, 0.0, 1.0, 0.0, along
     return length, dx / length, dy / length, dz / length, along
-
-
-@uncounted_jit
-def direction(start, end):
-    """Return the unit vector from a point (3,) to another."""
-    x, y, z = end[0] - start[0], end[1] - start[1], end[2] - start[2]
-    scale = 1.0 / max(math.sqrt(x * x + y * y + z * z), 1e-12)
-    return x * scale, y * scale, z * scale
 
 
 @uncounted_jit

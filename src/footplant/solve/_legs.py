@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from footplant.kernels import jit
 from footplant.kernels.banded import solve_clip
-from footplant.kernels.quaternion import multiply, rotate
+from footplant.kernels.quaternion import between, direction, multiply, rotate
 
 UNKNOWNS = 13
 """Displacements of the hips (3), the left and right ankle (3 each), how far the pelvis' turn raises and advances the
@@ -289,34 +289,6 @@ class Leg(NamedTuple):
 
 
 @jit
-def _between(ax, ay, az, bx, by, bz):
-    """Return the smallest rotation from one direction to another, w ≥ 0."""
-    na, nb = math.sqrt(ax * ax + ay * ay + az * az), math.sqrt(bx * bx + by * by + bz * bz)
-    product = na * nb
-    if product < 1e-18:
-        return 1.0, 0.0, 0.0, 0.0
-    w = product + ax * bx + ay * by + az * bz
-    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-    if w < 1e-9 * product:
-        # opposite: any axis across
-        if abs(ax) < 0.9 * na:
-            x, y, z = 0.0, az, -ay
-        else:
-            x, y, z = -az, 0.0, ax
-        w = 0.0
-    norm = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
-    return w * norm, x * norm, y * norm, z * norm
-
-
-@jit
-def _direction(start, end):
-    """Return the unit direction from one point (3,) to another."""
-    x, y, z = end[0] - start[0], end[1] - start[1], end[2] - start[2]
-    n = 1.0 / max(math.sqrt(x * x + y * y + z * z), 1e-12)
-    return n * x, n * y, n * z
-
-
-@jit
 def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, local):
     """Pose a leg at all frames: the ankle at its place, the knee in the reference's plane; return the largest miss.
 
@@ -337,8 +309,8 @@ def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, lo
         reached = min(max(d, least), most)
         worst = max(worst, abs(d - reached))
         flexion = math.acos(min(max((reached * reached - a * a - b * b) / (2.0 * a * b), -1.0), 1.0))
-        ux, uy, uz = _direction(p[leg.upper], p[leg.lower])
-        sx, sy, sz = _direction(p[leg.lower], p[leg.foot])
+        ux, uy, uz = direction(p[leg.upper], p[leg.lower])
+        sx, sy, sz = direction(p[leg.lower], p[leg.foot])
         # the knee's axis: across the leg's own plane where it is bent, the hinge where it is straight
         share = min(max((flexions[f] - leg.blend[0]) / (leg.blend[1] - leg.blend[0]), 0.0), 1.0)
         share = share * share * (3.0 - 2.0 * share)
@@ -358,8 +330,8 @@ def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, lo
         tx = cosine * ux + sine * (cy * uz - cz * uy)
         ty = cosine * uy + sine * (cz * ux - cx * uz)
         tz = cosine * uz + sine * (cx * uy - cy * ux)
-        sw, si, sj, sk = _between(a * ux + b * tx, a * uy + b * ty, a * uz + b * tz, vx, vy, vz)
-        bw, bi, bj, bk = _between(sx, sy, sz, tx, ty, tz)
+        sw, si, sj, sk = between(a * ux + b * tx, a * uy + b * ty, a * uz + b * tz, vx, vy, vz)
+        bw, bi, bj, bk = between(sx, sy, sz, tx, ty, tz)
         # world rotations of thigh, shank and foot, with the joints between them rigid
         top = parents[leg.upper]
         q = w[leg.upper]
