@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from io import StringIO
 from multiprocessing import get_context
@@ -47,7 +47,7 @@ from footplant.batch.dataset import pack
 from footplant.batch.jobs import Task, perform
 from footplant.blending.blend import WeightCurve, blend, parameters, weights_for
 from footplant.blending.graph import build_graph
-from footplant.blending.loops import find_loop, loop_of
+from footplant.blending.loops import cut_loop, find_loop
 from footplant.blending.matching import match
 from footplant.blending.registration import Registration, register
 from footplant.blending.transition import transition
@@ -102,8 +102,7 @@ from footplant.live.controller import Controller, build_controller
 from footplant.live.crowd import Crowd
 from footplant.live.crowd_reader import scene_from_data
 from footplant.live.faults import Faults, with_noise
-from footplant.live.ground_adaptation import follow_ground
-from footplant.live.kalman import FrameFilter, SensorFilter
+from footplant.live.kalman import SensorFilter
 from footplant.live.motion_set import load_set
 from footplant.live.protocols.natnet import NatNetFrame
 from footplant.live.protocols.natnet import decode as decode_natnet
@@ -124,14 +123,12 @@ from footplant.quality.measure import Quality, measure
 from footplant.rotation import (
     exp,
     from_matrix,
-    heading,
     inverse,
     log,
     multiply,
     rotate,
     slerp,
     swing_twist,
-    to_euler,
     to_matrix,
     unroll,
 )
@@ -525,6 +522,11 @@ def clip(name: str, fps: float = 60.0, first: int = 0, last: int | None = None) 
     return replace(whole, motion=motion[first:last])
 
 
+def loop_of(source: Clip) -> Clip:
+    """Return one cycle of a clip as a loop."""
+    return replace(source, motion=cut_loop(source.motion, source.character, *find_loop(source)))
+
+
 @cache
 def who(name: str) -> Character:
     """Return a sample character."""
@@ -707,12 +709,6 @@ def terrain_doorway() -> Values:
     beam = doorway_on_path(source.motion, source.character, 2.5, 1.5, ground)
     solution = terrain(source, ground, [beam])
     return {**of_solution(solution), "headroom": headroom(solution.motion, source.character, [beam])}
-
-
-@case()
-def ground_following() -> Values:
-    source = clip("walk", 30.0)
-    return of_motion(follow_ground(source.motion, source.character, GROUNDS["rough"]()))
 
 
 @case(("rough",), ("stairs",))
@@ -1337,11 +1333,9 @@ def core_rotation() -> Values:
     return {
         "products": np.concatenate([multiply(turns, others), exp(vectors), slerp(turns, others, shares), swing, twist]),
         "vectors": np.concatenate([rotate(turns, vectors), log(turns)]),
-        "euler": np.concatenate([to_euler(turns, order) for order in ("xyz", "zxy", "yzx")]),
         "matrices": to_matrix(turns),
         "back": from_matrix(to_matrix(turns)),
         "unrolled": unroll(turns),
-        "heading": heading(turns),
     }
 
 
@@ -1352,7 +1346,6 @@ def core_spline() -> Values:
     levels = fit_multilevel(seconds, values, 1.0, 4, 0.0, 5.0)
     return {
         "control": fitted.control,
-        "refined": fitted.refined().control,
         "values": fitted(seconds),
         "levels": np.concatenate([level.control for level in levels]),
         "filtered": filter_fir(values, np.array([0.25, 0.5, 0.25])),
@@ -1556,11 +1549,27 @@ def live_crowd(name: str, seconds: float) -> Values:
     return {"motions": np.concatenate([rows.ravel() for rows in moved]), "left": found.residuals}
 
 
+@dataclass(frozen=True)
+class FrameFilter:
+    """A filter for a puppeteer: the root's position and local rotations of all joints."""
+
+    sensors: SensorFilter
+    """One sensor per joint."""
+
+    def init(self) -> Any:
+        return self.sensors.init()
+
+    def step(self, state: Any, frame: Any) -> tuple[Any, Any]:
+        places, present = np.tile(frame.root, (len(self.sensors), 1)), np.ones(len(self.sensors), bool)
+        state, shown, turns = self.sensors.step(state, places, np.array(frame.rotations), present, frame.dt)
+        return state, replace(frame, root=shown[0].copy(), rotations=turns.copy())
+
+
 @case(("walk", "sally", False), ("clap", "blubby", True))
 def live_puppeteer(name: str, figure: str, filtered: bool) -> Values:
     source = clip(name, 60.0, 0, 150)
     motion, fps = source.motion, source.motion.fps
-    cleaned = FrameFilter.of(len(motion.skeleton)) if filtered else None
+    cleaned = FrameFilter(SensorFilter.from_half_life(len(motion.skeleton))) if filtered else None
     engine = Puppeteer(source.character, who(figure), filter=cleaned)
     state, roots, turns, scene = engine.init(), [], [], []
     for frame in range(len(motion)):
@@ -1571,8 +1580,8 @@ def live_puppeteer(name: str, figure: str, filtered: bool) -> Values:
     return {"root": np.array(roots), "rotations": np.array(turns), "importance": np.array(scene)}
 
 
-@case(("half-life",), ("still",))
-def live_kalman(kind: str) -> Values:
+@case()
+def live_kalman() -> Values:
     motion = clip("run", 120.0, 0, 180).motion
     kinematics = Kinematics(motion)
     positions = kinematics.positions + 0.003 * noise(*kinematics.positions.shape, seed=70)
@@ -1580,9 +1589,6 @@ def live_kalman(kind: str) -> Values:
     present = np.ones(positions.shape[:2], bool)
     present[60:75, ::3] = False
     sensors = SensorFilter.from_half_life(positions.shape[1])
-    if kind == "still":
-        still = np.repeat(kinematics.positions[:1], 60, axis=0) + 0.002 * noise(60, positions.shape[1], 3, seed=72)
-        sensors = SensorFilter.from_still(still, np.repeat(rotations[:1], 60, axis=0))
     state, places, turns = sensors.init(), [], []
     for frame in range(len(motion)):
         state, place_now, turn_now = sensors.step(

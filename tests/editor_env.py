@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
+
+from footplant.editor import wire
+
 
 @dataclass(eq=False)
 class Editor:
@@ -49,6 +53,18 @@ def start_editor(state: Path, *arguments: str, port: int = 0) -> Editor:
         if line.rstrip() == "}":
             return Editor(process, json.loads(said)["address"])
     raise AssertionError(f"the editor did not start: {said!r}, exit code {process.wait(10)}")
+
+
+def decode_poses(data: bytes) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+    """Decode poses: header fields, positions (n, J, 3), quaternions (n, J, 4) with w first."""
+    kind, layer, sequence, first, frames, joints, _, _ = np.frombuffer(data[:32], "<u4").tolist()
+    assert kind == wire.POSES
+    assert len(data) == 32 + 4 * frames * joints * 7
+    numbers = np.frombuffer(data[32:], "<f4")
+    positions = numbers[: frames * joints * 3].reshape(frames, joints, 3)
+    turns = numbers[frames * joints * 3 :].reshape(frames, joints, 4)
+    fields = {"layer": layer, "sequence": sequence, "first": first, "frames": frames, "joints": joints}
+    return fields, positions, turns[..., [3, 0, 1, 2]]
 
 
 @contextlib.contextmanager

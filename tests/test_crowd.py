@@ -15,13 +15,10 @@ from footplant.cli import main
 from footplant.clip import Clip
 from footplant.edits.merge import merge_clips
 from footplant.errors import ConstraintError, FootplantError, MotionError
-from footplant.geometry import Plane
-from footplant.grounds import slope
 from footplant.kinematics import Kinematics
 from footplant.live.crowd import Crowd, Performance
 from footplant.live.crowd_reader import scene_from_data
 from footplant.live.crowd_scene import CrowdScene, Goal, repeated, timeline
-from footplant.live.ground_adaptation import follow_ground
 from footplant.skeleton import Point
 
 
@@ -133,24 +130,6 @@ def test_walkers_stand_on_waves():
                 ground = stage.ground(frame / stage.fps)
                 rise = ground.height(ankle[frame, ::2][None])[0]
                 assert now.positions[frame, joint, 1] == pytest.approx(ankle[frame, 1] + rise, abs=2e-3)
-
-
-def test_a_motion_follows_any_ground_frame_by_frame():
-    """Ankles on the ground, the root no higher than both legs reach."""
-    clip = samples.load("walk")
-    motion = clip.motion[::8]
-    hill = slope(10.0)
-    for ground in (hill, lambda seconds: slope(4.0 * seconds)):
-        found = follow_ground(motion, clip.character, ground)
-        before, after = Kinematics(motion), Kinematics(found)
-        for side in ("left", "right"):
-            joint = clip.character.require_roles()[f"{side}_foot"]
-            for frame in range(len(motion)):
-                now = ground if ground is hill else ground(frame / motion.fps)  # type: ignore[operator]
-                wanted = before.positions[frame, joint, 1] + now.height(before.positions[frame, joint, ::2][None])[0]  # type: ignore[union-attr]
-                assert after.positions[frame, joint, 1] == pytest.approx(wanted, abs=1e-3)
-    level = follow_ground(motion, clip.character, Plane())
-    assert rotation.angle(level.rotations, motion.rotations).max() < 1e-5
 
 
 def test_one_crowd_equals_many_small_ones():

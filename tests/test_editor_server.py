@@ -21,7 +21,7 @@ pytest.importorskip("websockets", reason="the extra edit is not installed")
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from editor_env import running_editor
+from editor_env import decode_poses, running_editor
 from footplant import samples
 from footplant.editor import server, wire
 from footplant.editor.hub import Hub
@@ -64,7 +64,7 @@ class Tab:
         if isinstance(message, str):
             return json.loads(message)
         if np.frombuffer(message[:4], "<u4")[0] == wire.POSES:
-            fields, positions, _ = wire.decode_poses(message)
+            fields, positions, _ = decode_poses(message)
             if fields["layer"] == wire.CURRENT:
                 for n, row in enumerate(positions):
                     self.poses[fields["first"] + n] = row

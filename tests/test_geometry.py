@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from footplant import geometry, rotation
+from footplant.kernels import balls
 
 coordinate = st.floats(-2.0, 2.0, allow_nan=False)
 points = arrays(float, (6, 3), elements=coordinate)
@@ -78,6 +79,13 @@ def test_plane_as_ground():
         geometry.Plane(up=(1.0, 0.0, 0.0)).height([0.0, 0.0])
 
 
+def closest_in_balls(point, centers, radii):
+    """Return the point that the kernel finds, or None."""
+    out = np.empty(3)
+    given = (np.array(value, float) for value in (point, centers, radii))
+    return out if balls.closest(*given, out) else None
+
+
 def closest_in_balls_numpy(point, centers, radii):
     """All candidates at once: the point, its projections on spheres, circles and vertices."""
     candidates = [point]
@@ -115,7 +123,7 @@ def closest_in_balls_numpy(point, centers, radii):
 def test_closest_in_balls_agrees_with_its_numpy_twin(seed, count):
     rng = np.random.default_rng(seed)
     centers, radii, point = rng.normal(size=(count, 3)), rng.uniform(0.3, 2.0, count), rng.normal(size=3) * 2
-    found, twin = geometry.closest_in_balls(point, centers, radii), closest_in_balls_numpy(point, centers, radii)
+    found, twin = closest_in_balls(point, centers, radii), closest_in_balls_numpy(point, centers, radii)
     assert (found is None) == (twin is None)
     if found is not None:
         assert np.allclose(found, twin, atol=1e-12)
@@ -131,7 +139,7 @@ def test_closest_in_balls_agrees_with_an_optimiser(seed, count):
     centers = rng.normal(size=(count, 3)) * 1.5
     radii = np.linalg.norm(centers - inside, axis=1) + rng.uniform(0.05, 0.5, count)
     point = rng.normal(size=3) * 4
-    found = geometry.closest_in_balls(point, centers, radii)
+    found = closest_in_balls(point, centers, radii)
     assert found is not None
     assert (np.linalg.norm(found - centers, axis=1) <= radii + 1e-7).all()
     answer = minimize(
@@ -150,6 +158,6 @@ def test_closest_in_balls_agrees_with_an_optimiser(seed, count):
 
 
 def test_balls_that_do_not_meet_have_no_closest_point():
-    assert geometry.closest_in_balls([0, 0, 0], [[1.0, 0, 0], [5.0, 0, 0]], [1.0, 1.0]) is None
-    assert geometry.closest_in_balls([1.0, 2.0, 3.0], np.zeros((0, 3)), []).tolist() == [1.0, 2.0, 3.0]
-    assert geometry.closest_in_balls([0, 0, 0.0], [[0, 0, 0]], [1.0]).tolist() == [0.0, 0.0, 0.0]
+    assert closest_in_balls([0, 0, 0], [[1.0, 0, 0], [5.0, 0, 0]], [1.0, 1.0]) is None
+    assert closest_in_balls([1.0, 2.0, 3.0], np.zeros((0, 3)), []).tolist() == [1.0, 2.0, 3.0]
+    assert closest_in_balls([0, 0, 0.0], [[0, 0, 0]], [1.0]).tolist() == [0.0, 0.0, 0.0]

@@ -29,7 +29,7 @@ from footplant.skeleton import Point
 from footplant.solve.ik import _limb_goals as goals_kernel
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Reach
-from footplant.solve.ik.limb_goals import carriers, limb_goals
+from footplant.solve.ik.limb_goals import LimbAims, carriers
 from footplant.solve.ik.pins import FootRamps, PinTable
 from random_figures import random_motion
 
@@ -234,6 +234,11 @@ def test_the_least_turn_is_horns(seed, count):
     # two points leave a roll that only the faint wish not to turn settles: its eigenvalue is hardly apart
     atol = 1e-10 if count > 2 else 1e-6
     np.testing.assert_allclose(np.array(ours) * np.sign(ours[0]), twin * np.sign(twin[0]), atol=atol)
+
+
+def limb_goals(kinematics, limbs, constraints):
+    carrier = carriers(kinematics.motion.skeleton, limbs)
+    return LimbAims(limbs, constraints, carrier, kinematics.frames, kinematics.motion.fps).at(kinematics)
 
 
 def test_goals_of_limbs_in_formulas(walk):

@@ -324,21 +324,3 @@ def test_a_limb_bent_beside_its_hinge_reaches_as_far_and_as_near_as_it_is_long(b
         # in the plane that it was bent in
         normal = np.cross(places[arm.lower] - places[arm.upper], line)
         assert abs(elbow @ normal) < 1e-3 * np.linalg.norm(normal)
-
-
-def test_goals_that_are_too_near_go_beside():
-    """A folded arm is no shorter than it is: at the same height, off to the side, it can be met."""
-    character = load_character("mannequin")
-    arm = limb.limb_of(character, "left_arm")
-    motion = rest_motion(character.skeleton, 40, 60.0)
-    bones = Kinematics(motion).positions[:, [arm.upper, arm.lower, arm.end]]
-    drop = np.linspace(0.3, 0.0, 40)
-    goals = bones[:, 0] + np.stack([0.02 * np.ones(40), -drop, np.zeros(40)], axis=1)
-    moved = limb.not_nearer(goals, bones, arm)
-    np.testing.assert_array_equal(moved[:5], goals[:5])
-    np.testing.assert_allclose(moved[:, 1], goals[:, 1], atol=1e-12)
-    before, after = (limb.place(motion, arm, wanted) for wanted in (goals, moved))
-    assert (before.status == Reach.TOO_NEAR).any()
-    assert (after.status == Reach.REACHED).all()
-    assert after.residual.max() < 1e-6
-    assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() < 0.06, "and without a jump"

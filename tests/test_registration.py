@@ -17,7 +17,7 @@ from footplant import rotation, samples
 from footplant.blending.common_character import on_one_character
 from footplant.blending.distance import Clouds, align, clouds, distances, joint_weights, local_minima
 from footplant.blending.graph import build_graph
-from footplant.blending.loops import cut_loop, find_loop, loop_of
+from footplant.blending.loops import cut_loop, find_loop
 from footplant.blending.matching import match
 from footplant.blending.registration import match_plants, register, strikes
 from footplant.blending.settings import REGISTRATION
@@ -36,6 +36,11 @@ RUN = "09_01"
 @cache
 def sample(name):
     return samples.load(name)
+
+
+def loop_of(clip):
+    """Return one cycle of a clip as a loop."""
+    return replace(clip, motion=cut_loop(clip.motion, clip.character, *find_loop(clip)))
 
 
 def own_clouds(clip):

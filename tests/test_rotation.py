@@ -69,20 +69,10 @@ def test_exp_and_log_at_the_edges(angle):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@given(quaternions)
-def test_euler_angles_agree_with_scipy_and_come_back(order, q):
-    angles = rotation.to_euler(q, order)
-    assert same_rotation(rotation.from_euler(angles, order), q, 1e-7)
-    clear = np.abs(np.abs(angles[:, 1]) - np.pi / 2) > 1e-4
-    expected = Rotation.from_quat(q[clear], scalar_first=True).as_euler(order.upper()) if clear.any() else angles[clear]
-    assert np.allclose(np.exp(1j * angles[clear]), np.exp(1j * expected), atol=1e-6)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("side", [-1.0, 1.0])
-def test_euler_angles_in_gimbal_lock_still_give_the_rotation(order, side):
-    q = rotation.from_euler([0.3, side * np.pi / 2, 0.7], order)
-    assert same_rotation(rotation.from_euler(rotation.to_euler(q, order), order), q)
+@given(vectors)
+def test_euler_angles_agree_with_scipy(order, angles):
+    expected = Rotation.from_euler(order.upper(), angles).as_quat(scalar_first=True)
+    assert same_rotation(rotation.from_euler(angles, order), expected)
 
 
 def test_euler_orders_of_one_and_two_axes():
@@ -91,8 +81,6 @@ def test_euler_orders_of_one_and_two_axes():
     assert same_rotation(rotation.from_euler([0.2, 0.5], "zx"), expected)
     with pytest.raises(ValueError, match="expected 3 angles"):
         rotation.from_euler([0.2, 0.5], "zxy")
-    with pytest.raises(ValueError, match="three different axes"):
-        rotation.to_euler(rotation.IDENTITY, "zxz")
 
 
 @given(vectors, vectors)
@@ -153,9 +141,8 @@ def test_mean_ignores_signs_and_follows_weights():
     assert same_rotation(rotation.mean(many), many[0])
 
 
-def test_zero_quaternions_become_the_identity_and_headings_are_rotations_about_y():
+def test_zero_quaternions_become_the_identity():
     assert rotation.normalize([[0.0, 0, 0, 0], [0, 2.0, 0, 0]]).tolist() == [[1.0, 0, 0, 0], [0, 1.0, 0, 0]]
-    assert rotation.heading(rotation.exp([0.0, 0.7, 0.0])) == pytest.approx(0.7)
     assert rotation.angle(rotation.exp([0.0, 0.7, 0.0]), rotation.IDENTITY) == pytest.approx(0.7)
 
 

@@ -69,16 +69,6 @@ def test_poses_displaced_along_a_spline_agree_with_the_displacement_map(seed):
     assert np.allclose(rotations, wanted.rotations, atol=1e-12)
 
 
-@settings(deadline=None)
-@given(seeds)
-def test_refinement_keeps_the_curve(seed):
-    rng = np.random.default_rng(seed)
-    curve = spline.Spline(rng.normal(size=(7, 3)), 1.0)
-    t = np.linspace(0.0, 4.0, 50)
-    assert curve.refined().control.shape == (11, 3)
-    assert np.allclose(curve.refined()(t), curve(t), atol=1e-12)
-
-
 def test_multilevel_fit_closes_in_on_scattered_data():
     rng = np.random.default_rng(3)
     t = np.sort(rng.choice(np.arange(100.0), 12, replace=False))

@@ -55,7 +55,7 @@ from footplant.feet import detached, foot_curves, kept_plants, lead_in, palms, p
 from footplant.humanoid import body_shell
 from footplant.humanoid.proportions import Proportions, apply_proportions
 from footplant.live.controller import build_controller
-from footplant.live.kalman import FrameFilter, SensorFilter
+from footplant.live.kalman import SensorFilter
 from footplant.live.motion_set import load_set
 from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.motion import concatenate, ground_transform, rest_motion
@@ -801,9 +801,6 @@ CHEAP: dict[str, Draw] = {
     "Box": lambda d: (lambda p, x: (p.distance(x), p.closest(x)))(
         geometry.Box(d(arrays([0.0, 0, 0])), d(arrays([1.0, 1, 1])), d(arrays([1.0, 0, 0, 0]))), d(arrays(np.eye(3)))
     ),
-    "closest_in_balls": lambda d: geometry.closest_in_balls(
-        d(arrays([0.0, 0, 0])), d(arrays(np.eye(3))), d(arrays([1.0, 1, 1]))
-    ),
     "direction": lambda d: grounds.direction(d(arrays([0.0, 1]))),
     "Stairs": lambda d: grounds.Stairs(
         d(real(0.2)), d(real(0.3)), d(whole(3)), d(arrays([0.0, 0])), d(real(0.0)), d(real(0.0))
@@ -907,7 +904,6 @@ CHEAP: dict[str, Draw] = {
     ),
     "SensorFilter": _filter,
     "SensorFilter.from_half_life": lambda d: SensorFilter.from_half_life(d(whole(2)), d(real(0.013))).noise,
-    "FrameFilter": lambda d: FrameFilter.of(d(whole(2)), d(real(0.013))) and None,
     "Puppeteer.step": _puppet_step,
     "Controller": _control,
     "smoothness": lambda d: (
@@ -1075,8 +1071,8 @@ DEAR: dict[str, Draw] = {
         at=d(st.sampled_from((None, (0.5, 0.3), (np.nan, 0.0), (99.0, -9.0)))),
         fps=d(st.one_of(st.none(), real(30.0))),
     ),
-    "loop_of": lambda d: loops.loop_of(
-        d(clips), d(st.sampled_from((None, (0.0, 0.2), (0.2, 0.1), (np.nan, 1.0), (-5.0, 99.0))))
+    "cut_loop": lambda d: loops.cut_loop(
+        d(motions), d(characters), *d(st.sampled_from(((0.0, 0.2), (0.2, 0.1), (np.nan, 1.0), (-5.0, 99.0))))
     ),
     "build_graph": lambda d: (
         graph.build_graph(

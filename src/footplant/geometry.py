@@ -250,19 +250,3 @@ class Box:
         face = np.argmin(half - np.abs(local), axis=-1)
         pushed = np.where(np.arange(3) == face[..., None], np.where(local < 0, -half, half), local)
         return rotation.rotate(self.turn, np.where(inside[..., None], pushed, clamped)) + self.center
-
-
-def closest_in_balls(point: ArrayLike, centers: ArrayLike, radii: ArrayLike) -> NDArray | None:
-    """Return the point of the intersection of balls (N, 3), (N,) nearest to a point, or None if it is empty.
-
-    Shin 2002, appendix A: spheres first, then circles of two, then vertices of three.
-    """
-    from footplant.kernels import balls
-
-    out = np.empty(3)
-    point, centers = np.array(shaped(point, (3,), "the point")), np.array(shaped(centers, ("N", 3), "centres"))
-    radii = np.array(shaped(radii, (len(centers),), "radii"))
-    if (radii < 0).any():
-        raise ArgumentError(f"expected radii of 0 metres or more, got {radii.min():g}")
-    found = balls.closest(point, centers, radii, out)
-    return out if found else None

@@ -287,29 +287,3 @@ def from_euler(angles: ArrayLike, order: str) -> NDArray:
     for column, letter in enumerate(order.lower()):
         out = multiply(out, from_axis_angle(AXES[letter], angles[..., column]))
     return out
-
-
-def to_euler(quaternions: ArrayLike, order: str) -> NDArray:
-    """Return intrinsic angles (…, 3), radians, for an order of three different axes; in gimbal lock the last is 0."""
-    if sorted(order.lower()) != ["x", "y", "z"]:
-        raise ArgumentError(f"expected an order of three different axes such as 'zxy', got {order!r}")
-    first, second, third = ("xyz".index(letter) for letter in order.lower())
-    sign = 1.0 if (second - first) % 3 == 1 else -1.0
-    m = to_matrix(quaternions)
-    sine = np.clip(sign * m[..., first, third], -1.0, 1.0)
-    cosine = np.hypot(m[..., first, first], m[..., first, second])
-    locked = cosine < 1e-9
-    middle = np.arctan2(sine, cosine)
-    a = np.where(
-        locked,
-        np.arctan2(sign * m[..., third, second], m[..., second, second]),
-        np.arctan2(-sign * m[..., second, third], m[..., third, third]),
-    )
-    c = np.where(locked, 0.0, np.arctan2(-sign * m[..., first, second], m[..., first, first]))
-    return np.stack([a, middle, c], axis=-1)
-
-
-def heading(quaternions: ArrayLike, forward: ArrayLike = (0.0, 0.0, 1.0)) -> NDArray:
-    """Return the rotation about the vertical (y), radians, of a horizontal forward direction under the rotation."""
-    rotated = rotate(quaternions, np.asarray(forward, float))
-    return np.arctan2(rotated[..., 0], rotated[..., 2])

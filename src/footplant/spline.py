@@ -48,14 +48,6 @@ class Spline:
         kernel.evaluate(np.ascontiguousarray(self.control), u, out)
         return all_finite(out, "values of the spline")
 
-    def refined(self) -> Spline:
-        """Return the same curve with half the knot spacing (n+3 → 2n+3 control points), exactly."""
-        old = self.control
-        new = np.empty((2 * len(old) - 3, old.shape[1]))
-        new[0::2] = 0.5 * (old[:-1] + old[1:])
-        new[1::2] = 0.125 * (old[:-2] + 6.0 * old[1:-1] + old[2:])
-        return Spline(new, self.spacing / 2, self.start)
-
 
 def fit_spline(t: ArrayLike, values: ArrayLike, spacing: float, start: float, stop: float) -> Spline:
     """Return the local least-squares fit of scattered data (N,), (N, D) on knots of a spacing over [start, stop].

@@ -88,12 +88,6 @@ def cut_loop(motion: Motion, character: Character, start: float, stop: float) ->
     return part + np.linspace(0.0, 1.0, len(part))[:, None, None] * gap
 
 
-def loop_of(clip: Clip, ends: tuple[float, float] | None = None) -> Clip:
-    """Return one cycle of a clip as a loop, found or at given times in seconds."""
-    start, stop = find_loop(clip) if ends is None else ends
-    return replace(clip, motion=cut_loop(clip.motion, clip.character, start, stop))
-
-
 def loop_contacts(clip: Clip, start: float, stop: float) -> Contacts | None:
     """Return the contacts of a loop cut from a clip: those that start within it, whole even across the seam.
 

@@ -346,5 +346,3 @@ _KINDS: dict[str, Callable[[Edit, EditorState, EditContext], EditorState]] = {
     "repair": _repair,
     "objects": _objects,
 }
-KINDS = tuple(_KINDS)
-"""Every kind of edit."""

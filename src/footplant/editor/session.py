@@ -98,14 +98,6 @@ class Session:
             return state
         return self.state
 
-    def undo(self) -> EditorState:
-        """Undo the last edit, if any."""
-        return self.go(max(self.position - 1, 0))
-
-    def redo(self) -> EditorState:
-        """Redo the last undone edit, if any."""
-        return self.go(min(self.position + 1, len(self.steps)))
-
     def mark_saved(self) -> None:
         """Record that the current state has been saved to a file."""
         self.journal.append({"saved": self.position})

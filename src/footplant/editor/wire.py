@@ -52,21 +52,6 @@ def encode_poses(kinematics: Kinematics, first: int, layer: int, sequence: int) 
     ))  # fmt: skip
 
 
-def decode_poses(data: bytes) -> tuple[dict[str, int], NDArray, NDArray]:
-    """Decode poses: header fields, positions (n, J, 3), quaternions (n, J, 4) with w first."""
-    kind, layer, sequence, first, frames, joints, _, _ = np.frombuffer(data[:32], "<u4").tolist()
-    if kind != POSES:
-        raise ValueError(f"expected poses, kind {POSES}, got kind {kind}")
-    expected = 32 + 4 * frames * joints * 7
-    if len(data) != expected:
-        raise ValueError(f"expected {expected} bytes for {frames} frames of {joints} joints, got {len(data)}")
-    numbers = np.frombuffer(data[32:], "<f4")
-    positions = numbers[: frames * joints * 3].reshape(frames, joints, 3)
-    turns = numbers[frames * joints * 3 :].reshape(frames, joints, 4)
-    fields = {"layer": layer, "sequence": sequence, "first": first, "frames": frames, "joints": joints}
-    return fields, positions, turns[..., [3, 0, 1, 2]]
-
-
 def encode_mesh(skin: Skin, layer: int, sequence: int) -> bytes:
     """Encode a skin; of more than four joints per vertex the strongest are kept."""
     order = np.argsort(-skin.weights, axis=1, kind="stable")[:, :INFLUENCES]

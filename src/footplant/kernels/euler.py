@@ -95,7 +95,7 @@ def first_two(w, x, y, z, a, b):
 
 @jit
 def quaternions_to_euler(rotations, orders, counts, out, lost):
-    """Return angles (F, J, 3) in degrees of quaternions (F, J, 4): `rotation.to_euler` for orders (J, 3) of three axes.
+    """Return angles (F, J, 3) in degrees of quaternions (F, J, 4), intrinsic, for orders (J, 3) of axes.
 
     The last angle is found first and undone, so that the other two compensate its error: near gimbal lock the three
     are exact together although none is by itself. Of the two sets of angles for the same rotation, the one closer to

@@ -10,14 +10,13 @@ of `lag` seconds ago, improved by the measurements since.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.checks import all_finite, broadcast, real_array, real_number, rectangle, shaped, whole_number
+from footplant.checks import broadcast, real_array, real_number, rectangle, shaped, whole_number
 from footplant.errors import MotionError
 
 NOMINAL_RATE = 120.0
@@ -68,26 +67,6 @@ class FilterState:
         from footplant.live import _kalman as kalman
 
         return self.memories[0][:, kalman.MISSING]
-
-    @property
-    def speeds(self) -> tuple[NDArray, NDArray]:
-        """(N, 3) metres per second, and (N, 3) radians per second in the sensors' frames: the newest estimates."""
-        from footplant.live import _kalman as kalman
-
-        rows = np.arange(len(self.shown[0]))
-        place, turn = (ring[rows, head, kalman.SPEED : kalman.SPEED + 3] for ring, head in zip(self.rings, self.heads))
-        return place, turn
-
-    @property
-    def covariances(self) -> NDArray:
-        """(2, N, 2, 2): of value and velocity of positions (m, m/s) and orientations (rad, rad/s), the newest."""
-        from footplant.live import _kalman as kalman
-
-        out = np.empty((2, len(self.shown[0]), 2, 2))
-        for channel, (ring, head) in enumerate(zip(self.rings, self.heads)):
-            a, b, c = ring[np.arange(len(head)), head, kalman.COVARIANCE : kalman.COVARIANCE + 3].T
-            out[channel, :, 0, 0], out[channel, :, 0, 1], out[channel, :, 1, 0], out[channel, :, 1, 1] = a, b, b, c
-        return out
 
 
 MOST_SENSORS = 100_000
@@ -157,31 +136,6 @@ class SensorFilter:
         spread = np.maximum(broadcast(noise, (sensors, 2), "noise", MotionError), LEAST_NOISE)
         return cls(spread, _density(spread, half_life), **options)
 
-    @classmethod
-    def from_still(
-        cls, positions: ArrayLike, rotations: ArrayLike, half_life: float = 0.013, **options
-    ) -> SensorFilter:
-        """Build a filter whose noise is measured on a recording of sensors that are held still.
-
-        positions: (F, N, 3) metres, rotations: (F, N, 4). Slow sway is removed: the noise is that of second differences
-        of neighbouring samples, whose variance is six times that of a sample.
-        """
-        half_life = _checked_half_life(half_life)
-        places, turns = real_array(positions, "positions", MotionError), real_array(rotations, "rotations", MotionError)
-        if places.ndim != 3 or turns.shape != (*places.shape[:2], 4) or len(places) < 8:
-            raise MotionError(
-                f"expected at least 8 frames of places (F, N, 3) and rotations (F, N, 4), "
-                f"got {places.shape} and {turns.shape}"
-            )
-        all_finite(places, "positions", MotionError)
-        center = rotation.mean(turns)
-        vectors = rotation.log(rotation.multiply(rotation.inverse(center), turns))
-        spread = np.stack(
-            [np.sqrt((np.diff(values, 2, axis=0) ** 2).mean(axis=(0, 2)) / 6.0) for values in (places, vectors)], axis=1
-        )
-        spread = np.maximum(spread, LEAST_NOISE)
-        return cls(spread, _density(spread, half_life), **options)
-
     def __len__(self) -> int:
         """Return the number of sensors."""
         return len(self.noise)
@@ -236,35 +190,6 @@ class SensorFilter:
                 measured, present, dt, model, own, state.scratch, state.shown[channel], channel == 1
             )  # fmt: skip
         return state, *state.shown
-
-    def with_gaps(self, **options: float) -> SensorFilter:
-        """Return the same filter with other settings of `Gaps`."""
-        return replace(self, gaps=replace(self.gaps, **options))
-
-
-@dataclass(frozen=True, eq=False)
-class FrameFilter:
-    """A filter of whole frames, for `footplant.live.puppeteer.Puppeteer`: the root's position and local rotations."""
-
-    sensors: SensorFilter
-    """One sensor per joint."""
-
-    @classmethod
-    def of(cls, joints: int, half_life: float = 0.013, **options) -> FrameFilter:
-        """Build a filter for a skeleton with that many joints; options: those of `SensorFilter.from_half_life`."""
-        return cls(SensorFilter.from_half_life(joints, half_life, **options))
-
-    def init(self) -> FilterState:
-        """Return the state before the first frame."""
-        return self.sensors.init()
-
-    def step(self, state: FilterState, frame: Any) -> tuple[FilterState, Any]:
-        """Return the next state and the filtered frame."""
-        places = np.ascontiguousarray(np.broadcast_to(frame.root, (len(self.sensors), 3)), float)
-        everybody = np.ones(len(places), bool)
-        turns = np.array(frame.rotations, float)
-        state, shown, rotations = self.sensors.step(state, places, turns, everybody, frame.dt)
-        return state, replace(frame, root=shown[0].copy(), rotations=rotations.copy())
 
 
 def _pair(make):

@@ -191,22 +191,6 @@ def place(
     return LimbSolution(replace(motion, rotations=rotations), residual, flexion, status)
 
 
-def not_nearer(goals: NDArray, bones: NDArray, limb: Limb) -> NDArray:
-    """Return goals (F, 3) of a limb's end, moved sideways where they are nearer than the folded limb can reach.
-
-    bones: (F, 3, 3) world positions of its upper joint, its hinge and its end. A goal that is too near keeps its height
-    and moves horizontally in the mean direction of goal and hinge, seen from the upper joint.
-    """
-    upper, lower = (np.linalg.norm(bones[:, n + 1] - bones[:, n], axis=1) for n in (0, 1))
-    folded = upper**2 + lower**2 + 2.0 * upper * lower * np.cos(limb.flexion[1])
-    away = goals - bones[:, 0]
-    level = np.sqrt(np.maximum(1.01 * folded - away[:, 1] ** 2, 0.0))
-    short = level > np.linalg.norm(away[:, ::2], axis=1)
-    side = (away + bones[:, 1] - bones[:, 0]) * [1.0, 0.0, 1.0]
-    side *= (level / np.maximum(np.linalg.norm(side, axis=1), 1e-9))[:, None]
-    return np.where(short[:, None], bones[:, 0] + side + away * [0.0, 1.0, 0.0], goals)
-
-
 def _bone(motion: Motion, chain: Sequence[int]) -> tuple[NDArray, NDArray]:
     """Return the last joint of a chain in the first one's frame: position (F, 3), and its parent's rotation (F, 4)."""
     offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets

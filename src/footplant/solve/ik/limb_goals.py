@@ -77,14 +77,6 @@ def share_of(constraint: Constraint) -> float:
     return 1.0 if constraint.hard else constraint.weight / (constraint.weight + LIMB_GOALS.soft_half_weight)
 
 
-def limb_goals(
-    kinematics: Kinematics, limbs: Sequence[Limb], constraints: Sequence[Constraint], carrier: NDArray | None = None
-) -> LimbGoals:
-    """Return the goals of the ends of limbs from all constraints that act on them: see `LimbAims`."""
-    carrier = carriers(kinematics.motion.skeleton, limbs) if carrier is None else carrier
-    return LimbAims(limbs, constraints, carrier, kinematics.frames, kinematics.motion.fps).at(kinematics)
-
-
 class LimbAims:
     """The constraints on the ends of limbs at rows of a clip: built once, evaluated for many poses."""
 
