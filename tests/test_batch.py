@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import footplant
+from bvh_text import write as write_bvh
 from footplant.batch import JOBS, Batch, Ledger, Task, run
 from footplant.batch.dataset import Dataset, pack
 from footplant.batch.jobs import Job, perform
@@ -142,6 +143,31 @@ def test_result_names_are_unique(tmp_path):
 def test_invalid_batches_are_refused_before_any_work(tmp_path, job, options, said):
     with pytest.raises(FormatError, match=said):
         Batch(job, ["sample:walk"], tmp_path, **options)
+
+
+@pytest.mark.quick
+def test_a_folder_decides_together_what_position_channels_mean(tmp_path):
+    """One file whose joints look as if they were added to OFFSET is read as the other files of its folder."""
+    parents, six = (-1, 0, 1), ("Xposition", "Yposition", "Zposition", "Zrotation", "Xrotation", "Yrotation")
+    offsets = np.array([[0.0, 0, 0], [0, 10, 0], [0, 20, 0]])
+    for number, place in enumerate(([10.0, 20], [10.0, 20], [0.0, 0.0])):
+        rows = np.zeros((3, 18))
+        rows[:, [7, 13]] = place
+        (tmp_path / f"clip{number}.bvh").write_text(write_bvh(parents, offsets, [six] * 3, [[]] * 3, rows))
+    (tmp_path / "plain").mkdir()
+    save(tmp_path / "plain" / "walk.bvh", sample("walk").motion[:5], character=sample("walk").character)
+    batch = Batch("convert", [str(tmp_path)], tmp_path / "out")
+    assert batch.positions == {str(tmp_path): "replace"}
+    ledger = Ledger(tmp_path)
+    tasks = {Path(entry.source).name: batch.task(entry, ledger) for entry in batch.entries}
+    assert {name: task.reading for name, (task, _) in tasks.items()} == {
+        "clip0.bvh": {"positions": "replace"}, "clip1.bvh": {"positions": "replace"},
+        "clip2.bvh": {"positions": "replace"}, "walk.bvh": {},
+    }  # fmt: skip
+    assert tasks["clip2.bvh"][1]["positions"] == "replace"
+    alone = Batch("convert", [str(tmp_path / "clip2.bvh")], tmp_path / "out")
+    assert alone.task(alone.entries[0], ledger)[0].reading == {}
+    assert alone.task(alone.entries[0], ledger)[0].key != tasks["clip2.bvh"][0].key
 
 
 @pytest.mark.quick

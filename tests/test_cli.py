@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 import footplant
 from footplant.cli import demo, main
+from footplant.feet.floor import find_floor
 from footplant.serialise import json_ready
 from thorough import thorough
 
@@ -125,6 +127,35 @@ def test_info_forced_units(capsys, walk):
     assert_one_line_of_error(*run(capsys, "info", walk / "walk.bvh", "--units", "furlong"))
     assert_one_line_of_error(*run(capsys, "info", walk / "walk.bvh", "--up", "w"))
     assert_one_line_of_error(*run(capsys, "info", walk / "walk.bvh", "--units", "nan"))
+
+
+def test_height_and_positions(capsys, walk, tmp_path):
+    facts = run_json(capsys, "info", walk / "walk.glb", "--height", "1.2")
+    assert facts["height"] == pytest.approx(1.2)
+    assert_one_line_of_error(*run(capsys, "info", walk / "walk.glb", "--height", "1.2", "--units", "cm"))
+    assert_one_line_of_error(*run(capsys, "info", walk / "walk.glb", "--positions", "add"))
+    assert_one_line_of_error(*run(capsys, "info", walk / "walk.bvh", "--positions", "sum"))
+    assert run_json(capsys, "info", walk / "walk.bvh", "--positions", "add")["frames"] > 0
+
+
+def test_the_floor_can_be_put_somewhere(capsys, tmp_path):
+    """Retarget, repair and convert say where the source's floor was found, and put it where it is asked for."""
+    walk = footplant.load("sample:walk")
+    high = replace(walk.motion[:60], root=walk.motion[:60].root + [0.0, 0.4, 0.0])
+    footplant.save(tmp_path / "high.glb", high, character=walk.character)
+    for command, more in (("convert", ()), ("repair", ("-o",)), ("retarget", ("--to", "sample:sally", "-o"))):
+        for ground in (0.0, 0.25):
+            out = tmp_path / f"{command}{ground}.glb"
+            options = (*more, out, "--ground", ground)
+            facts = run_json(capsys, command, tmp_path / "high.glb", *options)
+            assert facts["floor"] == pytest.approx(0.4, abs=0.01)
+            assert any("floor is at 0.4" in note for note in facts["notes"])
+            found = find_floor(footplant.load(out))
+            assert found is not None
+            assert found.level == pytest.approx(ground, abs=0.005)
+    assert run_json(capsys, "repair", tmp_path / "high.glb", "-o", tmp_path / "r.glb")["floor"] == pytest.approx(
+        0.4, abs=0.01
+    )
 
 
 def test_contacts(capsys):

@@ -81,5 +81,22 @@ def test_up_of_a_lying_character(up, lean):
     assert humanoid.find_up(SKELETON.turned(turn), ROLES, Kinematics(still).positions) == up
 
 
+@pytest.mark.parametrize("up", ["z", "-y", "x"])
+def test_frames_that_stand_outweigh_the_rest_pose(up):
+    """An idle of small movements, whose feet stay in place: the floor says nothing, the rest pose says y."""
+    turn = rotation.inverse(UP_TURNS[up])
+    idle = rest_motion(SKELETON, 40)
+    rotations = np.array(idle.rotations)
+    arm = ROLES["left_upper_arm"]
+    sway = 0.3 * np.sin(np.linspace(0, 6, 40))
+    rotations[:, arm] = rotation.multiply(rotations[:, arm], rotation.from_axis_angle([0, 0, 1.0], sway))
+    idle = replace(idle, rotations=rotations)
+    assert humanoid.find_up(SKELETON, ROLES, Kinematics(idle.transformed(turn)).positions) == up
+    # somebody who lies as still on the floor, along no axis, does not
+    lying = idle.transformed(rotation.exp(np.array([np.pi / 2, 0, 0])))
+    lying = lying.transformed(rotation.exp(np.array([0, 0.6, 0])))
+    assert humanoid.find_up(SKELETON, ROLES, Kinematics(lying).positions) == "y"
+
+
 def test_up_without_roles_is_y():
     assert humanoid.find_up(SKELETON, None, Kinematics(rest_motion(SKELETON, 3)).positions) == "y"

@@ -119,7 +119,7 @@ def test_implausible_units_are_kept_and_reported():
         100 * conversion.clip_from_raw(RawCharacter("", skeleton), "a").character.height
     )
     assert any("--units cm" in note for note in giant.notes)
-    for factor in (0.2, 1.0, 3.0):
+    for factor in (0.3, 1.0, 1.7):
         figure = RawCharacter("", skeleton.scaled(factor), scale=1.0, up="y")
         assert not conversion.clip_from_raw(figure, "figure.glb").notes
 

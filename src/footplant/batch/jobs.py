@@ -35,6 +35,8 @@ class Task:
     """The target character's file (or sample:NAME), for jobs that need one."""
     parameters: Mapping[str, Any] | None = None
     """Options of the job."""
+    reading: Mapping[str, Any] | None = None
+    """Options for reading the input, decided for its whole folder."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the task as a JSON-ready dict."""
@@ -82,7 +84,7 @@ def _load(task: Task) -> Clip:
 
         clip = solve(load_markers(task.source)).clip
     else:
-        clip = load(task.source)
+        clip = load(task.source, **(task.reading or {}))
     if not len(clip.motion):
         raise FormatError("expected a clip with frames, got none", path=task.source)
     return clip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 from footplant.batch.jobs import JOBS, Job, Task
 from footplant.batch.ledger import Ledger, file_hash, key_of
+from footplant.batch.settings import SETTINGS
 from footplant.errors import FormatError
 from footplant.io import SAMPLE, find_format, writer_of
 from footplant.text_files import require_file
@@ -97,9 +99,42 @@ class Batch:
             stamp, digest = ledger.digest(entry.source)
             facts |= {"stamp": list(stamp), "hash": digest}
             digest += "".join(file_hash(path) for path in _companions(entry.source))
-        key = key_of((*self._common, self._character_hash(entry.character), self._ending(entry.source), digest))
+        reading = self._reading(entry.source)
+        parts = (*self._common, self._character_hash(entry.character), self._ending(entry.source), digest)
+        key = key_of((*parts, json.dumps(reading, sort_keys=True)) if reading else parts)
         out = None if entry.out is None else str(self.folder / entry.out)
-        return Task(key, self.job, entry.source, out, entry.character, dict(self.parameters)), facts | {"key": key}
+        task = Task(key, self.job, entry.source, out, entry.character, dict(self.parameters), reading)
+        return task, facts | {"key": key} | reading
+
+    def _reading(self, source: str) -> dict[str, Any]:
+        """Return the options for reading an input that its folder decides."""
+        decision = self.positions.get(str(Path(source).parent)) if source.lower().endswith(".bvh") else None
+        return {} if decision is None else {"positions": decision}
+
+    @cached_property
+    def positions(self) -> dict[str, str]:
+        """Folder → "replace" or "add": one decision for all BVH files of a folder, where position channels matter.
+
+        Files of one folder come from one exporter, so the joints of some of them vote together.
+        """
+        from footplant.io.bvh import position_votes
+        from footplant.io.bvh.positions import PositionVotes
+
+        folders: dict[str, list[str]] = {}
+        for entry in self.entries:
+            if entry.source.lower().endswith(".bvh") and not entry.source.startswith(SAMPLE):
+                folders.setdefault(str(Path(entry.source).parent), []).append(entry.source)
+        found: dict[str, str] = {}
+        for folder, sources in folders.items():
+            sources = list(dict.fromkeys(sources))
+            votes = PositionVotes()
+            for source in sources[:: max(1, -(-len(sources) // SETTINGS.voting_files))] if len(sources) > 1 else ():
+                # files that cannot be read are reported when their turn comes
+                with contextlib.suppress(FormatError, OSError):
+                    votes += position_votes(source)
+            if votes.decision is not None:
+                found[folder] = votes.decision
+        return found
 
     @cached_property
     def _common(self) -> tuple[str, ...]:

@@ -23,6 +23,9 @@ class BatchSettings:
     """Maximum seconds until a ledger record is flushed to disk; a machine crash loses at most this much."""
     start_timeout: float = 120.0
     """Seconds until a worker must be ready; importing from a slow network disk takes time."""
+    voting_files: int = 24
+    """BVH files of a folder that decide together whether position channels replace OFFSET. Doubled, planning is
+    slower."""
     max_attempts: int = 3
     """Attempts at a clip whose worker dies: it may be killed from outside, but not repeatedly."""
 

@@ -27,6 +27,18 @@ Fps = Annotated[
 SkeletonFile = Annotated[
     str | None, typer.Option("--skeleton", metavar="FILE", help="The skeleton file (AMC, DeepMimic).")
 ]
+Positions = Annotated[
+    str | None,
+    typer.Option("--positions", metavar="HOW", help="BVH: position channels replace OFFSET, or add to it."),
+]
+Height = Annotated[
+    float | None,
+    typer.Option("--height", metavar="METRES", min=0.01, help="Scale the character to this height, whatever its unit."),
+]
+GroundAt = Annotated[
+    float | None,
+    typer.Option("--ground", metavar="METRES", help="Move the clip so that its floor is at this height."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
@@ -41,6 +53,8 @@ class ReadOptions:
     roles: RolesFile = None
     fps: Fps = None
     skeleton: SkeletonFile = None
+    positions: Positions = None
+    height: Height = None
 
     def given(self, file: str) -> dict[str, Any]:
         """Return the given options as keyword arguments of `io.load`; raise for options that the format lacks."""
@@ -52,7 +66,7 @@ class ReadOptions:
         given = {name: value for name, value in vars(self).items() if value is not None}
         if file.startswith(SAMPLE) and given:
             raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
-        for name in {"fps", "skeleton"} & given.keys():
+        for name in [name for name in ("fps", "skeleton", "positions") if name in given]:
             if name not in signature(format_of(file).load).parameters:
                 readers = {ending: module.load for ending, module in formats().items() if hasattr(module, "load")}
                 able = sorted(ending for ending, load in readers.items() if name in signature(load).parameters)
@@ -63,7 +77,8 @@ class ReadOptions:
         """Raise for options that do not apply to marker files."""
         from footplant.errors import FormatError
 
-        unsupported = {"take": self.take, "roles": self.roles, "fps": self.fps, "skeleton": self.skeleton, **others}
+        unsupported = {"take": self.take, "roles": self.roles, "fps": self.fps, "skeleton": self.skeleton}
+        unsupported |= {"positions": self.positions, "height": self.height, **others}
         for name, value in unsupported.items():
             if value is not None:
                 raise FormatError(f"marker files take no --{name.replace('_', '-')}", path=file)

@@ -99,6 +99,8 @@ def batch(
         "equal to others": summary.same, "failed": summary.failed, "frames": summary.frames,
         "seconds": round(summary.seconds, 2), "frames/s": round(summary.frames / max(summary.seconds, 1e-9), 1),
         "report": None if report is None else str(report), "dataset": packed,
+        "position channels": "; ".join(f"{'replace' if how == 'replace' else 'add to'} OFFSET in {folder}"
+                                       for folder, how in plan.positions.items()) or None,
     }  # fmt: skip
     if json:
         print_json({key.replace(" ", "_"): value for key, value in facts.items()} | {"failures": summary.reasons})

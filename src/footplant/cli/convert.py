@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from footplant.cli import markers
-from footplant.cli.arguments import ClipFile, Json, ReadOptions, format_name, unit
+from footplant.cli.arguments import ClipFile, GroundAt, Json, ReadOptions, format_name, unit
 from footplant.cli.loading import load_clip
 from footplant.cli.losses import listing, losses
 from footplant.cli.options import spread
@@ -53,6 +53,7 @@ def convert(
     character: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same skeleton).")
     ] = None,
+    ground: GroundAt = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     json: Json = False,
 ) -> None:
@@ -86,6 +87,16 @@ def convert(
         options["takes"] = clips
     elif not every and "keep_takes" in _parameters(module):
         options["keep_takes"] = False
+    floor = None
+    if ground is not None:
+        from footplant.feet.floor import put_floor_at, raised
+
+        # all takes move together, so that they stay consistent
+        first, floor = put_floor_at(clips[0], ground)
+        by = 0.0 if floor is None else ground - floor.level
+        clips = [first, *(raised(clip, by) for clip in clips[1:])]
+        if len(clips) > 1:
+            options["takes"] = clips
     clip = clips[0]
     with working(f"writing {target}"):
         save(target, clip, **options)
@@ -102,7 +113,8 @@ def convert(
         "figures": 1 + len(clip.others),
         "character": clip.character.name,
         "lost": lost,
-        "notes": list(clip.notes),
+        "floor": None if floor is None else floor.level,
+        "notes": [*clip.notes, *([] if floor is None else [f"{floor}; it was moved to {ground:g} m"])],
     }
     if json:
         print_json(facts)

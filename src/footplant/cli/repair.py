@@ -18,7 +18,9 @@ def repair(
     *,
     ground: Annotated[
         float | None,
-        typer.Option(metavar="METRES", help="Height of the floor (default: estimated from the feet, or 0 if near)."),
+        typer.Option(
+            metavar="METRES", help="Put the floor at this height (default: where the feet have it, or 0 if near)."
+        ),
     ] = None,
     slide: Annotated[
         float | None,
@@ -37,10 +39,15 @@ def repair(
     Example: footplant repair sample:walk -o repaired.bvh
     """
     from footplant.edits.repair import repair as solve
+    from footplant.feet.floor import find_floor
 
     wish = lead_in_option(lead_in)
     result.check(file)
     clip = load_clip(file, reading)
+    floor = find_floor(clip)
     with solving("repairing") as progress:
         solution = solve(clip, ground=ground, slide=slide, lead_in=wish, progress=progress)
-    result.deliver(solution, clip, clip.character, verb="repair", file=file)
+    solution = solution if floor is None else solution.noted(str(floor))
+    result.deliver(
+        solution, clip, clip.character, verb="repair", file=file, floor=None if floor is None else floor.level
+    )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, ReadOptions
+from footplant.cli.arguments import ClipFile, GroundAt, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
@@ -36,6 +36,7 @@ def retarget(
     fast: Annotated[bool, typer.Option("--fast", help="Leave arms as they are copied: a quarter of the time.")] = False,
     exact: Exact = True,
     lead_in: LeadInOption = "keep",
+    ground: GroundAt = None,
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the target character.")
     ] = None,
@@ -63,6 +64,7 @@ def retarget(
     from footplant.edits.puppet import PUPPET, puppet
     from footplant.edits.retarget import retarget as solve
     from footplant.errors import ConstraintError
+    from footplant.feet.floor import find_floor, put_floor_at
     from footplant.feet.lead_in import split_lead_in
     from footplant.io import SAMPLE, load_character
     from footplant.quality.fidelity import fidelity
@@ -73,6 +75,7 @@ def retarget(
         raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
     result.check(file)
     clip = load_clip(file, reading)
+    clip, floor = (clip, find_floor(clip)) if ground is None else put_floor_at(clip, ground)
     with working(f"reading {to}"):
         options = {} if to_roles is None or to.startswith(SAMPLE) else {"roles": to_roles}
         character = load_character(to, **options)
@@ -91,4 +94,6 @@ def retarget(
         with working("comparing with the source"):
             found = fidelity((clip.motion, clip.character), (solution.motion, character), depth=depth)
         solution = replace(solution, report=solution.report.with_fidelity(found))
-    result.deliver(solution, clip, character, verb="retarget", file=file, to=to)
+    solution = solution if floor is None else solution.noted(str(floor))
+    level = None if floor is None else floor.level
+    result.deliver(solution, clip, character, verb="retarget", file=file, to=to, floor=level)

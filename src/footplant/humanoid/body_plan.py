@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.errors import HumanoidError
 from footplant.humanoid.cache import CACHE_SIZE
 from footplant.humanoid.limb import Limb
+from footplant.humanoid.names import ANIMAL
 from footplant.humanoid.plans import Plan, candidates, path_between, swapped
 from footplant.humanoid.posture import unit
 from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
@@ -42,12 +43,20 @@ class BodyPlanSettings:
     """Cosine between trunk and legs above which a pose carries no information (all bones along one axis)."""
     standing_cosine: float = -0.75
     """Cosine between trunk and legs below which a pose stands."""
-    standing_share: float = 0.03
-    """Fraction of standing poses above which a skeleton is not a quadruped; larger refuses more crawling humans."""
+    standing_share: float = 0.2
+    """Fraction of standing poses above which a skeleton is not a quadruped; larger refuses more crawling humans. Dogs
+    that stretch or jump up have 0.03."""
+    animal_share: float = 0.9
+    """The same where joints are named for an animal (a paw, a hoof, a hind leg, a dog)."""
     hand_height: float = 0.35
     """Median height of the hands above the feet, in leg lengths, below which a skeleton is a quadruped."""
+    pelvis_nearer: float = 0.7
+    """A nameless joint above the parent of legs and spine is the pelvis if its distance from the middle of the hip
+    joints is below this fraction of the parent's."""
     side_conflict: float = 0.2
     """Evidence of feet and knees, −1 to 1, from which it contradicts the names of the sides."""
+    rest_tips: float = 0.5
+    """Evidence of the tips of the feet in the rest pose, −1 to 1, from which it decides alone."""
     side_evidence: float = 0.1
     """Evidence of feet and knees, −1 to 1, from which it decides the sides without names."""
 
@@ -78,7 +87,7 @@ def find_body(tree: Tree, positions: ArrayLike | None = None) -> Body:
     """Find the body plan of a humanoid skeleton; raises HumanoidError with the reason when there is none."""
     poses = sample_poses(tree, positions)
     plan, cosines = _best_plan(tree, poses)
-    refuse_quadruped(plan, poses, cosines)
+    refuse_quadruped(plan, poses, cosines, animal=_animal_words(tree))
     plan = _same_side_first(tree, plan, poses)
     return _body(tree, plan, *_decide_sides(tree, plan, poses, cosines))
 
@@ -164,14 +173,29 @@ def _upright(cosines: NDArray) -> float:
     return float(max(cosines[0], np.median(cosines[1:]))) if len(cosines) > 1 else float(cosines[0])
 
 
-def refuse_quadruped(plan: Plan, poses: NDArray, cosines: NDArray) -> None:
-    """Raise HumanoidError when the trunk is across the legs and the front limbs reach as far down as the hind ones."""
+def _animal_words(tree: Tree) -> str:
+    """Return the first joint name that tells an animal, "" without one."""
+    for name, reading in zip(tree.skeleton.names, tree.readings):
+        words = set(reading.words)
+        if words & ANIMAL or (words & {"front", "rear", "back"} and words & {"leg", "foot", "toe"}):
+            return name
+    return ""
+
+
+def refuse_quadruped(plan: Plan, poses: NDArray, cosines: NDArray, *, animal: str = "") -> None:
+    """Raise HumanoidError when the trunk is across the legs and the front limbs reach as far down as the hind ones.
+
+    animal: the name of a joint that tells an animal; then it must stand in nearly all poses.
+    """
     # when trunk and legs are parallel (all bones along one axis) the rest pose carries no information
     informative = cosines < SETTINGS.folded_cosine
     if cosines[0] < SETTINGS.standing_cosine or not informative.any():
         return
-    if np.mean(cosines[informative] < SETTINGS.standing_cosine) > SETTINGS.standing_share:
+    share = SETTINGS.animal_share if animal else SETTINGS.standing_share
+    if np.mean(cosines[informative] < SETTINGS.standing_cosine) > share:
         return
+    if animal:
+        raise HumanoidError(f"not a humanoid: it does not stand upright, and {animal!r} is a quadruped's name")
     down = np.mean(
         [unit(poses[:, end] - poses[:, start]) for start, end in _ends(plan.leg_limbs, "upper_leg", "foot")], axis=0
     )
@@ -190,12 +214,22 @@ def refuse_quadruped(plan: Plan, poses: NDArray, cosines: NDArray) -> None:
 
 
 def _carrier(tree: Tree, plan: Plan) -> int:
-    """Return the hips: the parent of legs and spine, or a joint just above with that name (3ds Max rigs)."""
+    """Return the hips: the parent of legs and spine, or a joint just above with that name or between the hip joints.
+
+    In 3ds Max rigs the legs are children of the lowest vertebra, which is above the pelvis.
+    """
     if tree.readings[plan.hips].score("hips") > 0.5:
         return plan.hips
-    for joint in tree.ancestors(plan.hips)[1:3]:
+    above = tree.ancestors(plan.hips)[1:3]
+    for joint in above:
         if tree.readings[joint].score("hips") >= 0.9:
             return joint
+    places = tree.skeleton.rest_world[0]
+    center = np.mean([places[limb.joints["upper_leg"]] for limb in plan.leg_limbs], axis=0)
+    apart = {joint: float(np.linalg.norm(places[joint] - center)) for joint in (plan.hips, *above)}
+    near = [joint for joint in above if apart[joint] < SETTINGS.pelvis_nearer * apart[plan.hips]]
+    if near and not tree.readings[plan.hips].parts:
+        return min(near, key=lambda joint: apart[joint])
     return plan.hips
 
 
@@ -246,21 +280,34 @@ def _side_by_shape(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> 
             for limb in plan.leg_limbs
         ]
     )  # fmt: skip
-    return side_turn(poses, cosines, legs, _shoulders(plan), _tip_directions(tree, plan), np.empty((3, 3)))
+    tips = _tip_directions(tree, plan)
+    if tips.any():
+        # the tips are known in the rest pose only; if that stands, they say more than the knees of the frames
+        rest = side_turn(poses[:1], cosines[:1], legs, _shoulders(plan), tips, np.empty((3, 3)))
+        if abs(rest) > SETTINGS.rest_tips:
+            return rest
+    return side_turn(poses, cosines, legs, _shoulders(plan), tips, np.empty((3, 3)))
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _tip_directions(tree: Tree, plan: Plan) -> NDArray:
-    """Return the summed direction (3,) of the end sites of feet without toes in the rest pose."""
+    """Return the summed direction (3,) of the tips of the feet in the rest pose: of their mesh, else of end sites."""
     skeleton, total = tree.skeleton, np.zeros(3)
+    places = skeleton.rest_world[0]
     for limb in plan.leg_limbs:
-        if "foot" in limb.joints and "toes" not in limb.joints:
-            foot = limb.joints["foot"]
-            down = unit(skeleton.rest_world[0][foot] - skeleton.rest_world[0][limb.joints["upper_leg"]])
-            for parent, place in zip(skeleton.end_parents, skeleton.rest_ends):
-                if parent == foot:
-                    tip = place - skeleton.rest_world[0][foot]
-                    total += unit(tip - (tip @ down) * down) * float(np.linalg.norm(tip) > 0)
+        if "foot" not in limb.joints:
+            continue
+        foot = limb.joints["foot"]
+        down = unit(places[foot] - places[limb.joints["upper_leg"]])
+        tips = []
+        below = list(skeleton.descendants(foot))
+        if tree.skin is not None and tree.skin.counts[below].sum() > 0:
+            tips = [tree.skin.counts[below] @ tree.skin.centers[below] / tree.skin.counts[below].sum()]
+        elif "toes" not in limb.joints:
+            tips = [place for parent, place in zip(skeleton.end_parents, skeleton.rest_ends) if parent == foot]
+        for place in tips:
+            tip = place - places[foot]
+            total += unit(tip - (tip @ down) * down) * float(np.linalg.norm(tip) > 0)
     return total
 
 

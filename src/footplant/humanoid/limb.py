@@ -113,11 +113,19 @@ class Limb:
 class _Path:
     """A branch from its first joint outwards, with precomputed lengths and name scores."""
 
+    fixed: list[tuple[str, int | None]]
+    """Role → index, for every role of a limb whose names follow a known scheme; empty without one."""
+    other: bool
+    """Whether the names follow a known scheme for the other kind of limb."""
+
     def __init__(self, tree: Tree, joints: tuple[int, ...], kind: tuple[str, ...]) -> None:
         self.joints, self.kind = joints, kind
         lengths = [float(tree.lengths[joint]) for joint in joints]
         self.along = list(accumulate(lengths))
         self.end = self.along[-1] + float(tree.tips[joints[-1]])
+        if self.end == self.along[-1] and tree.skin is not None and not tree.skeleton.children[joints[-1]]:
+            # without an end site the mesh tells how long the last bone is
+            self.end += float(tree.skin.reaches[joints[-1]])
         self.reach = [float(tree.reach[joint]) for joint in joints]
         self.forks = [int(tree.forks[joint]) for joint in joints]
         self.by_role = [[tree.readings[joint].score(role) for joint in joints] for role in kind]
@@ -127,6 +135,9 @@ class _Path:
         self.bends = [_bends_at(tree, joints, place) for place in range(len(joints))]
         self.digits = [place for place, parts in enumerate(self.parts) if _is_finger(parts)]
         self.toe = [_first_number(tree.readings[joint].words) for joint in joints]
+        named = {tree.named[joint].role: place for place, joint in enumerate(joints) if joint in tree.named}
+        self.fixed = [(role, named.get(role)) for role in kind] if set(named) & set(kind) else []
+        self.other = bool(named) and not self.fixed
         self.nothing = 1e-6 * tree.size
         self.aside = [False] * len(joints)
         for place, joint in enumerate(joints[:-1]):
@@ -171,7 +182,7 @@ def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
             path = _Path(tree, joints, kind)
             candidates += [
                 (_at_best(path, places), path, places)
-                for places in _choices(len(joints), kind) if places.last >= shared
+                for places in _choices(len(joints), kind) if places.last >= shared and _allowed(path, places)
             ]  # fmt: skip
     best: Limb | None = None
     floor = -np.inf
@@ -184,6 +195,16 @@ def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
             if limb and (best is None or limb.score > best.score + 1e-9):
                 best, floor = limb, max(floor, limb.score)
     return best
+
+
+def _allowed(path: _Path, places: _Places) -> bool:
+    """Return whether a choice of indices agrees with the names, where they follow a known scheme."""
+    if path.other:
+        return False
+    return all(
+        places.roles.get(role) == place or (place is None and role in ("clavicle", "toes"))
+        for role, place in path.fixed
+    )
 
 
 def _at_best(path: _Path, places: _Places) -> float:
@@ -217,7 +238,8 @@ def _alike(tree: Tree, limb: Limb, start: int, kind: tuple[str, ...]) -> Limb | 
     best: Limb | None = None
     for path_joints in tree.paths_down(start):
         if len(path_joints) > max(limb.places.values()):
-            found = _judge(_Path(tree, path_joints[: SETTINGS.longest_path], kind), places)
+            path = _Path(tree, path_joints[: SETTINGS.longest_path], kind)
+            found = _judge(path, places) if _allowed(path, places) else None
             if found and (best is None or found.score > best.score):
                 best = found
     return best

@@ -162,7 +162,8 @@ def find_up(skeleton: Skeleton, roles: Roles | None, positions: ArrayLike) -> st
     positions: (F, J, 3) joint positions of some frames. Three kinds of evidence are added up: the trunk in frames
     where the legs continue it (standing, or lying straight), the trunk of the rest pose if that is a standing one, and
     the floor, along whose normal the lowest joints keep their height. So the rest pose and the floor outvote crawling,
-    lying and cartwheels. Without roles only the floor counts, with a preference for y.
+    lying and cartwheels; but where most frames of a motion stand along one axis, they outvote the rest pose. Without
+    roles only the floor counts, with a preference for y.
     """
     if roles is not None:
         roles.require_fit(skeleton)
@@ -175,15 +176,32 @@ def find_up(skeleton: Skeleton, roles: Roles | None, positions: ArrayLike) -> st
         usual -= np.array([0.3 if name.startswith("-") else 0.0 for name in names])
         return names[int(np.argmax(0.5 * floor + usual))]
     total = 0.5 * floor
+    rest_weight = 1.2
     if len(frames):
         line = trunk(roles, frames)
         weights = np.clip((-leg_cosines(roles, frames, line) - 0.5) / 0.4, 0.0, 1.0) + 0.05
         total = total + axes @ (weights @ line) / weights.sum()
+        if _moves(frames) and _standing_share(line, weights, axes) > 0.5:
+            rest_weight = 0.4
     rest = _standing_trunk(SkeletonKey(skeleton), RolesKey(roles))
     if rest is not None:
-        total = total + 1.2 * (axes @ rest)
+        total = total + rest_weight * (axes @ rest)
     total = total + np.array([0.02 if name == "y" else 0.01 if name == "z" else 0.0 for name in names])
     return names[int(np.argmax(total))]
+
+
+def _standing_share(line: NDArray, weights: NDArray, axes: NDArray) -> float:
+    """Return the largest share of frames that stand within 18° of one axis; those who lie seldom lie along an axis.
+
+    line: trunk directions (F, 3); weights: (F,) near 1 where the legs continue the trunk.
+    """
+    return float(np.mean((line @ axes.T > 0.95) & (weights > 0.5)[:, None], axis=0).max())
+
+
+def _moves(frames: NDArray) -> bool:
+    """Return whether the poses differ: some joint's distance from the root varies by 2 % of the body's size."""
+    size = float(np.ptp(frames[0], axis=0).max())
+    return bool(np.ptp(frames - frames[:, :1], axis=0).max(initial=0.0) > 0.02 * size)
 
 
 @lru_cache(maxsize=CACHE_SIZE)

@@ -7,12 +7,20 @@ A name is split into words (camel case, digits, punctuation, and known words wri
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-LEFT = frozenset({"left", "l", "lft", "lt", "左"})
-RIGHT = frozenset({"right", "r", "rgt", "rt", "右"})
+_LEFT_WORDS = """
+left l lft lt 左 gauche links linke linker izquierda izquierdo izq sinistra sinistro sx esquerda esquerdo левая левый
+левое 왼쪽
+"""
+_RIGHT_WORDS = """
+right r rgt rt 右 droite droit rechts rechte rechter derecha derecho destra destro dx direita direito правая правый
+правое 오른쪽
+"""
+LEFT, RIGHT = frozenset(_LEFT_WORDS.split()), frozenset(_RIGHT_WORDS.split())
 
 VOCABULARY: dict[str, dict[float, str]] = {
     "hips": {
@@ -50,6 +58,68 @@ VOCABULARY: dict[str, dict[float, str]] = {
 """Body part → score 0 to 1 → word groups, in any order; the longest matching group wins. Words under the empty part
 belong to none of the others."""
 
+LANGUAGES: dict[str, dict[str, str]] = {
+    "French": {
+        "hips": "bassin, hanches", "spine": "colonne, vertebre, dos, ventre, poitrine, buste", "neck": "cou, nuque",
+        "head": "tete, crane", "jaw": "machoire", "eye": "oeil", "clavicle": "clavicule, epaule", "upper_arm": "bras",
+        "lower_arm": "avant bras, coude", "hand": "main, poignet", "thumb": "pouce", "middle": "majeur",
+        "ring": "annulaire", "little": "auriculaire", "upper_leg": "cuisse, hanche",
+        "lower_leg": "jambe, genou, mollet", "foot": "pied, cheville", "toes": "orteil, orteils",
+    },
+    "German": {
+        "hips": "hufte, huefte, becken", "spine": "wirbelsaule, wirbelsaeule, wirbel, rucken, ruecken, brust, bauch",
+        "neck": "hals, nacken", "head": "kopf", "jaw": "kiefer", "eye": "auge",
+        "clavicle": "schlusselbein, schluesselbein, schulter", "upper_arm": "ober arm",
+        "lower_arm": "unter arm, ellbogen", "hand": "handgelenk",
+        "thumb": "daumen", "index": "zeigefinger", "middle": "mittelfinger", "ring": "ringfinger",
+        "upper_leg": "ober schenkel", "lower_leg": "unter schenkel, knie", "foot": "fuss, knochel, knoechel",
+        "toes": "zeh, zehe, zehen",
+    },
+    "Spanish": {
+        "hips": "cadera, caderas", "spine": "columna, espalda, pecho, torax", "neck": "cuello", "head": "cabeza",
+        "jaw": "mandibula", "eye": "ojo", "clavicle": "clavicula, hombro", "upper_arm": "brazo",
+        "lower_arm": "ante brazo, codo", "hand": "mano, muneca", "thumb": "pulgar", "index": "indice", "ring": "anular",
+        "little": "menique", "upper_leg": "muslo", "lower_leg": "pierna, pantorrilla, rodilla", "foot": "pie, tobillo",
+        "toes": "dedos pie",
+    },
+    "Italian": {
+        "hips": "bacino, fianchi", "spine": "colonna, schiena, petto", "neck": "collo", "head": "testa",
+        "clavicle": "clavicola, spalla", "upper_arm": "braccio", "lower_arm": "avam braccio, gomito", "hand": "polso",
+        "thumb": "pollice", "middle": "medio", "upper_leg": "coscia", "lower_leg": "gamba, ginocchio, polpaccio",
+        "foot": "piede, caviglia",
+    },
+    "Portuguese": {
+        "hips": "quadril", "spine": "coluna, costas, peito", "neck": "pescoco", "head": "cabeca", "clavicle": "ombro",
+        "upper_arm": "braco", "lower_arm": "ante braco, cotovelo", "hand": "mao, pulso", "thumb": "polegar",
+        "upper_leg": "coxa", "lower_leg": "perna, joelho, panturrilha", "foot": "tornozelo",
+    },
+    "Russian": {
+        "hips": "таз", "spine": "позвоночник, спина, грудь", "neck": "шея", "head": "голова", "clavicle": "ключица",
+        "upper_arm": "плечо", "lower_arm": "предплечье, локоть", "hand": "кисть, рука", "upper_leg": "бедро",
+        "lower_leg": "голень, колено", "foot": "стопа",
+    },
+    "Chinese": {
+        "hips": "骨盆, 臀部, 髋", "spine": "脊柱, 脊椎, 胸, 腰", "neck": "颈, 脖子", "head": "头",
+        "clavicle": "锁骨, 肩膀", "upper_arm": "上臂, 大臂",
+        "lower_arm": "前臂, 小臂, 手肘", "hand": "手掌, 手腕, 手", "upper_leg": "大腿",
+        "lower_leg": "小腿, 膝盖", "foot": "脚踝, 脚, 脚掌", "toes": "脚趾",
+    },
+    "Japanese": {
+        "hips": "骨盤, 腰", "spine": "背骨, 胸", "clavicle": "鎖骨", "upper_arm": "上腕", "lower_arm": "前腕",
+        "hand": "手", "upper_leg": "太もも, 大腿", "lower_leg": "すね, 下腿, 膝", "foot": "足首", "toes": "つまさき",
+    },
+    "Korean": {
+        "hips": "골반, 엉덩이", "spine": "척추, 허리, 가슴", "neck": "목", "head": "머리", "clavicle": "쇄골, 어깨",
+        "upper_arm": "상완, 위팔", "lower_arm": "하완, 아래팔, 팔꿈치", "hand": "손, 손목", "upper_leg": "허벅지",
+        "lower_leg": "종아리, 무릎", "foot": "발, 발목", "toes": "발가락",
+    },
+}  # fmt: skip
+"""Language → body part → word groups as in `VOCABULARY`, without accents; their score is 0.9, or 0.6 for a shoulder."""
+_SHOULDERS = frozenset({"epaule", "schulter", "hombro", "spalla", "ombro", "肩膀", "어깨", "плечо"})
+_FRENCH_SIDES = {"g": "left", "d": "right"}
+_ENGLISH_TOO = frozenset({"main", "pie", "dos", "medio"})
+"""Words that mean something else in English; they count only with a side."""
+
 _HELPERS = """
 ik pole target ctrl control controller slot weapon sword shield gun prop props end nub tip null effector mch vis helper
 aux goal hint locator armor attach socket holder handle footsteps camera heel site marker proxy pivot rect glut delt
@@ -64,11 +134,17 @@ _FILLERS = """
 upper lower up low lo fore base joint bone jnt big mid inner outer bend share skeleton biped bip def org rig character
 proximal intermediate distal phalanx metacarpal carpal in small meta armature reference
 """
+_ANIMALS = """
+dog wolf fox cat horse pony bear lion tiger cow deer sheep goat pig paw hoof hock fetlock pastern muzzle snout mane
+withers hind hindleg rearleg backleg frontleg foreleg
+"""
 TWIST = frozenset({"twist", "roll", "tweak", "bendy"})
 HELPER = frozenset(_HELPERS.split())
 """Words in names of joints that control, hold or end others."""
 OTHER = frozenset(_OTHERS.split())
 """Words in names of real joints without a role: face, hair, clothes."""
+ANIMAL = frozenset(_ANIMALS.split())
+"""Words in names of joints that only animals have; a person in a costume has some of them too, but stands upright."""
 METACARPAL = frozenset({"metacarpal", "in", "palm", "carpal", "meta"})
 
 
@@ -81,13 +157,21 @@ def _by_words() -> dict[frozenset[str], dict[str, float]]:
                 entry = out.setdefault(frozenset(words.split()), {})
                 if part:
                     entry[part] = score
+    for parts in LANGUAGES.values():
+        for part, row in parts.items():
+            for words in row.split(", "):
+                entry = out.setdefault(frozenset(words.split()), {})
+                entry.setdefault(part, 0.6 if words in _SHOULDERS else 0.9)
+                if words in _SHOULDERS:
+                    entry.setdefault("upper_arm", 0.6)
     return out
 
 
 PARTS = _by_words()
 _WORDS = frozenset(
     {word for key in PARTS for word in key} | TWIST | HELPER | OTHER | METACARPAL | set(_FILLERS.split())
-) | {"left", "right", "左", "右"}
+) | {word for word in LEFT | RIGHT if len(word) > 2 or not word.isascii()}
+_FRENCH = frozenset(word for row in LANGUAGES["French"].values() for group in row.split(", ") for word in group.split())
 _PIECES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\x00-\x7f]+")
 _VERTEBRA = re.compile(r"^j?(?:L[1-5]|T\d{1,2}|C[1-7])(?:S1|L[1-5]|T\d{1,2}|C[1-7]|Head)?$")
 _SEPARATOR = re.compile(r"[^0-9A-Za-z\x80-\U0010ffff]")
@@ -151,17 +235,29 @@ def _shared_prefix(names: tuple[str, ...]) -> str:
 @cache
 def read(name: str) -> Reading:
     """Read one joint name."""
-    bare = name.split("|")[-1].split(":")[-1]
+    bare = _without_accents(name.split("|")[-1].split(":")[-1])
     vertebra = _VERTEBRA.match(bare.rsplit("_", 1)[-1])
     if vertebra:
         part = "neck" if bare.rsplit("_", 1)[-1].lstrip("j").startswith(("C", "T1C")) else "spine"
         return Reading(None, (bare.lower(),), {part: 0.9}, "bone", bare.lower())
     words = [word for piece in _PIECES.findall(bare) for word in _cut(piece.lower())]
     side, words = _take_side(words)
+    if side is None and _FRENCH & set(words):
+        letter = next((word for word in words if word in _FRENCH_SIDES), None)
+        if letter is not None:
+            side, words = _FRENCH_SIDES[letter], [word for word in words if word != letter]
     singular = tuple(_PLURALS.get(word, word) for word in words)
     letters = [word for word in singular if not word.isdigit()]
     kind = _kind(letters, bare)
     return Reading(side, singular, _fit(singular, letters, side), kind, " ".join(singular))
+
+
+def _without_accents(name: str) -> str:
+    """Return a name with Latin letters only where they had accents; other scripts are left as they are."""
+    if name.isascii():
+        return name
+    plain = (unicodedata.normalize("NFKD", c)[0] if "LATIN" in unicodedata.name(c, "") else c for c in name)
+    return "".join(plain).replace("ß", "ss").replace("œ", "oe").replace("Œ", "Oe")
 
 
 def _cut(piece: str) -> list[str]:
@@ -223,6 +319,8 @@ def _fit(words: tuple[str, ...], letters: list[str], side: str | None) -> dict[s
     numbered = found & {"leg", "arm"} if any(word.isdigit() for word in words) else set()
     if len(numbered) == 1 and not found & _GENERIC_UNLESS:
         return dict(_GENERIC[numbered.pop()])
+    if side is None:
+        found -= _ENGLISH_TOO
     matches = [key for key in PARTS if key <= found]
     if not matches:
         return {}

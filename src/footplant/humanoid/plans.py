@@ -46,7 +46,11 @@ class PlanSettings:
     sided_head: float = -2.0
     """Score of a path that starts at a joint with a side."""
     crown_bone: float = 1.4
-    """A last bone this many times longer than the one before is the top of the head, not a neck joint."""
+    """A last bone this many times longer than the one before is the top of the head, not a neck joint; used only where
+    the rest pose does not stand."""
+    crown_height: float = 0.5
+    """Height above the shoulders at rest, in lengths of the trunk (hip joints to shoulders), from which a joint at the
+    end of the neck is the top of the head. Heads are at 0.08 to 0.45, tops at 0.55 and more."""
 
 
 SETTINGS = PlanSettings()
@@ -162,7 +166,7 @@ def _heads(tree: Tree, plan: Plan, limbs: set[int], body: float) -> list[HeadPat
                 continue
             # a spine of its own beside the parent of the arms
             own_spine = joint == hips and len(path) > 1
-            for way, score in _head_paths(tree, child, longest=3 + len(path) * own_spine):
+            for way, score in _head_paths(tree, child, plan, longest=3 + len(path) * own_spine):
                 length = tree.lengths[child] + tree.path_length(way)
                 if own_spine:
                     length -= tree.path_length(path)
@@ -173,7 +177,7 @@ def _heads(tree: Tree, plan: Plan, limbs: set[int], body: float) -> list[HeadPat
     return found
 
 
-def _head_paths(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, ...], float]]:
+def _head_paths(tree: Tree, start: int, plan: Plan, longest: int) -> list[tuple[tuple[int, ...], float]]:
     """Return paths from a joint above the chest (or hips) to a possible head, at most `longest` joints, with scores."""
     below = tree.skeleton.descendants(start)
     named = [joint for joint in below if tree.readings[joint].score("head") > 0.5]
@@ -187,13 +191,24 @@ def _head_paths(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, .
     way = [start]
     while (child := _only_way_on(tree, way[-1])) is not None:
         way.append(child)
-    bones = [float(tree.lengths[joint]) for joint in way]
-    # a last bone much longer than the one before, without children or end site, is the top of the head
-    leaf = not tree.skeleton.children[way[-1]] and tree.tips[way[-1]] == 0
-    if len(way) > 1 and leaf and (len(way) > longest or bones[-1] > SETTINGS.crown_bone * bones[-2]):
+    if len(way) > 1 and (len(way) > longest or _is_crown(tree, plan, way)):
         way.pop()
     named_neck = tree.readings[start].score("neck") > 0.5
     return [(tuple(way), SETTINGS.named_neck if named_neck else 0.0)]
+
+
+def _is_crown(tree: Tree, plan: Plan, way: list[int]) -> bool:
+    """Return whether the last joint of a path is the top of the head: an end that is high above the shoulders."""
+    if tree.skeleton.children[way[-1]] or tree.tips[way[-1]] > 0:
+        return False
+    places = tree.skeleton.rest_world[0]
+    hips = np.mean([places[limb.joints["upper_leg"]] for limb in plan.leg_limbs], axis=0)
+    feet = np.mean([places[limb.joints.get("foot", limb.path[-1])] for limb in plan.leg_limbs], axis=0)
+    shoulders = np.mean([places[limb.joints["upper_arm"]] for limb in plan.arm_limbs], axis=0)
+    trunk = shoulders - hips
+    if _cosine(trunk, feet - hips) < -0.7:
+        return bool((places[way[-1]] - shoulders) @ trunk > SETTINGS.crown_height * (trunk @ trunk))
+    return bool(tree.lengths[way[-1]] > SETTINGS.crown_bone * tree.lengths[way[-2]])
 
 
 def _only_way_on(tree: Tree, joint: int) -> int | None:
@@ -203,7 +218,8 @@ def _only_way_on(tree: Tree, joint: int) -> int | None:
     children = [
         child for child in tree.skeleton.children[joint]
         # hair and jaws point back from the line of the neck
-        if tree.readings[child].kind != "helper" and _cosine(before, places[child] - places[joint]) > -0.2
+        if tree.readings[child].kind != "helper"
+        and (tree.lengths[joint] < 1e-4 * tree.size or _cosine(before, places[child] - places[joint]) > -0.2)
     ]  # fmt: skip
     if len(children) == 1:
         return children[0]

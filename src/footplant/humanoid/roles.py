@@ -12,8 +12,8 @@ from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.body_plan import FEWEST_JOINTS, Body, find_body
 from footplant.humanoid.cache import CACHE_SIZE
 from footplant.humanoid.details import find_details
-from footplant.humanoid.shape import Tree, tree_of
-from footplant.skeleton import Roles, Skeleton
+from footplant.humanoid.shape import Tree, skin_evidence, tree_of
+from footplant.skeleton import Roles, Skeleton, Skin
 from footplant.text_files import parse_toml, read_text
 
 LARGEST_FILE = 16 * 2**20
@@ -42,18 +42,21 @@ def find_roles(
     declared: Mapping[str, tuple[str, ...]] | None = None,
     corrections: Mapping[str, tuple[str, ...]] | None = None,
     positions: ArrayLike | None = None,
+    skin: Skin | None = None,
 ) -> Roles:
     """Find the roles of a humanoid skeleton in any scale, axes, rest pose and naming.
 
     declared: role → joint names as stated by the file itself (VRM); corrections: the same from the user, which take
     precedence. positions: (F, J, 3) joint positions of some frames in the file's axes; a few poses show up, forward
-    and a quadruped where the rest pose tells little. Raises HumanoidError, with the reason, if it is not a humanoid.
+    and a quadruped where the rest pose tells little. skin: the mesh, in the space of the rest pose; joints without
+    children that it does not follow are ends of their parents, and feet point where it does. Raises HumanoidError,
+    with the reason, if it is not a humanoid.
     """
     forced = {
         role: (_joints(skeleton, role, names), "declared by the file") for role, names in (declared or {}).items()
     }
     forced |= {role: (_joints(skeleton, role, names), "as corrected") for role, names in (corrections or {}).items()}
-    tree = tree_of(skeleton)
+    tree = tree_of(skeleton, None if skin is None or not len(skin.vertices) else skin_evidence(skeleton, skin))
     try:
         body = find_body(tree, positions)
         joints, confidence, reasons = _collect(tree, body)
@@ -119,7 +122,10 @@ def _judge(tree: Tree, body: Body, role: str, chain: tuple[int, ...]) -> tuple[f
     scores = [reading.parts.get(base, -0.5 if reading.parts else 0.0) for reading in readings]
     score = sum(scores) / len(scores)
     quoted = ", ".join(repr(tree.skeleton.names[joint]) for joint in chain)
-    if score >= 0.75:
+    schemes = {tree.named[joint].scheme for joint in chain if joint in tree.named and tree.named[joint].role == part}
+    if schemes:
+        sure, why = 0.97, f"{quoted} is named as in {schemes.pop()}"
+    elif score >= 0.75:
         sure, why = 0.97, f"the name {quoted} says so and the shape agrees"
     elif score > 0.2:
         sure, why = 0.88, f"the name {quoted} fits and its position in the chain decides"

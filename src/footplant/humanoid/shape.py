@@ -6,16 +6,17 @@ afterwards, to find up, forward and therefore left and right.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant.humanoid.cache import CACHE_SIZE, SkeletonKey
 from footplant.humanoid.names import Reading, read_all
-from footplant.skeleton import Skeleton
+from footplant.humanoid.schemes import NamedJoint, named_joints
+from footplant.skeleton import Skeleton, Skin
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class ShapeSettings:
     """Allowed difference of two branches, as a fraction of the longer one."""
     bone: float = 0.2
     """Allowed difference of two bones, as a fraction of the longer one."""
+    paths: int = 12
+    """Paths of a branch that are compared with the other side's."""
+    weighted_share: float = 0.6
+    """Share of the joints with children that the skin must follow before joints without weights count as ends."""
 
 
 SETTINGS = ShapeSettings()
@@ -46,7 +51,16 @@ class Tree:
 
     skeleton: Skeleton
     readings: tuple[Reading, ...]
-    """The interpretation of each joint's name."""
+    """The interpretation of each joint's name; joints that only end a chain are helpers."""
+    bare_ends: frozenset[int] = frozenset()
+    """Joints without children that no vertex follows, though most others are followed: ends of their parents."""
+    skin: SkinEvidence | None = None
+    """What the skin says, if the character has one."""
+
+    @cached_property
+    def named(self) -> dict[int, NamedJoint]:
+        """Return the joints whose role a well-known naming scheme fixes."""
+        return named_joints(self.readings, self.skeleton.parents)
 
     @cached_property
     def lengths(self) -> NDArray:
@@ -60,6 +74,9 @@ class Tree:
         """Return the length of the longest end site of each joint (J,), 0 without one."""
         tips = np.zeros(len(self.skeleton))
         np.maximum.at(tips, self.skeleton.end_parents, np.linalg.norm(self.skeleton.end_offsets, axis=1))
+        for joint in self.bare_ends:
+            parent = int(self.skeleton.parents[joint])
+            tips[parent] = max(tips[parent], self.lengths[joint])
         return tips
 
     @cached_property
@@ -125,14 +142,54 @@ class Tree:
         return tuple(path)
 
 
-def tree_of(skeleton: Skeleton) -> Tree:
+@dataclass(frozen=True, eq=False)
+class SkinEvidence:
+    """What a skin says about the joints it follows, in the space of the rest pose."""
+
+    counts: NDArray
+    """(J,) vertices that follow each joint more than any other."""
+    centers: NDArray
+    """(J, 3) their mean position; 0 without any."""
+    reaches: NDArray
+    """(J,) the distance from the joint within which 95 % of them are."""
+
+
+def skin_evidence(skeleton: Skeleton, skin: Skin) -> SkinEvidence:
+    """Return where the vertices that follow each joint are."""
+    first = np.take_along_axis(skin.joints, np.argmax(skin.weights, axis=1)[:, None], axis=1)[:, 0]
+    counts = np.bincount(first, minlength=len(skeleton)).astype(float)
+    centers = np.stack([np.bincount(first, skin.vertices[:, k], len(skeleton)) for k in range(3)], axis=1)
+    centers /= np.maximum(counts, 1.0)[:, None]
+    apart = np.linalg.norm(skin.vertices - skeleton.rest_world[0][first], axis=1)
+    order = np.lexsort((apart, first))
+    last = np.cumsum(counts).astype(int)
+    places = np.clip((last - 1 - 0.05 * counts).astype(int), 0, max(len(apart) - 1, 0))
+    reaches = np.where(counts > 0, apart[order][places], 0.0) if len(apart) else np.zeros(len(skeleton))
+    return SkinEvidence(counts, centers, reaches)
+
+
+def tree_of(skeleton: Skeleton, skin: SkinEvidence | None = None) -> Tree:
     """Return the skeleton's tree with lengths and read names, memoised by content."""
-    return _tree(SkeletonKey(skeleton))
+    content = None if skin is None else tuple(a.tobytes() for a in (skin.counts, skin.centers, skin.reaches))
+    return _tree(SkeletonKey(skeleton), content)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _tree(key: SkeletonKey) -> Tree:
-    return Tree(key.skeleton, read_all(key.skeleton.names))
+def _tree(key: SkeletonKey, content: tuple[bytes, ...] | None) -> Tree:
+    readings = read_all(key.skeleton.names)
+    if content is None:
+        return Tree(key.skeleton, readings)
+    counts, centers, reaches = (np.frombuffer(part) for part in content)
+    skin = SkinEvidence(counts, centers.reshape(-1, 3), reaches)
+    inner = [joint for joint, children in enumerate(key.skeleton.children) if children and joint]
+    ends = frozenset(
+        joint for joint, children in enumerate(key.skeleton.children)
+        if joint and not children and not counts[joint] and not readings[joint].parts
+    )  # fmt: skip
+    if not inner or np.mean(counts[inner] > 0) < SETTINGS.weighted_share:
+        ends = frozenset()
+    readings = tuple(replace(r, kind="helper") if joint in ends else r for joint, r in enumerate(readings))
+    return Tree(key.skeleton, readings, ends, skin)
 
 
 @dataclass(frozen=True)
@@ -171,12 +228,32 @@ def _begins_limb(reading: Reading) -> bool:
 
 
 def _alike(tree: Tree, a: int, b: int) -> bool:
-    """Return whether two branches have bones of about the same lengths."""
+    """Return whether two branches have bones of about the same lengths along some path of each.
+
+    The longest paths first: other paths match where one hand holds something, or a thumb is as long as a finger.
+    """
+    if _alike_paths(tree, tree.longest_path(a), tree.longest_path(b)):
+        return True
+    paths = [sorted(tree.paths_down(j), key=lambda path: -_reach(tree, path))[: SETTINGS.paths] for j in (a, b)]
+    longest = [_reach(tree, found[0]) for found in paths]
+    return any(
+        _alike_paths(tree, one, other)
+        for one, other in product(*paths)
+        if min(len(one), len(other)) >= 3
+        and _reach(tree, one) > 0.6 * longest[0]
+        and _reach(tree, other) > 0.6 * longest[1]
+    )
+
+
+def _reach(tree: Tree, path: tuple[int, ...]) -> float:
+    return tree.path_length(path) + float(tree.tips[path[-1]])
+
+
+def _alike_paths(tree: Tree, path_a: tuple[int, ...], path_b: tuple[int, ...]) -> bool:
+    """Return whether two paths have as many bones, of about the same lengths."""
     slack = SETTINGS.slack * tree.size
-    if abs(tree.reach[a] - tree.reach[b]) > max(slack, SETTINGS.branch * max(tree.reach[a], tree.reach[b])):
+    reach_a, reach_b = _reach(tree, path_a), _reach(tree, path_b)
+    if len(path_a) != len(path_b) or abs(reach_a - reach_b) > max(slack, SETTINGS.branch * max(reach_a, reach_b)):
         return False
-    path_a, path_b = tree.longest_path(a), tree.longest_path(b)
     bones_a, bones_b = tree.lengths[list(path_a)], tree.lengths[list(path_b)]
-    if len(bones_a) != len(bones_b):
-        return False
     return bool(np.all(np.abs(bones_a - bones_b) < np.maximum(slack, SETTINGS.bone * np.maximum(bones_a, bones_b))))

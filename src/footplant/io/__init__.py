@@ -32,6 +32,7 @@ def load(
     figure: int | str | None = None,
     units: str | float | None = None,
     up: str | None = None,
+    height: float | None = None,
     roles: str | Path | None = None,
     **options,
 ) -> Clip:
@@ -41,10 +42,11 @@ def load(
     figure: which of several characters, by number or name (default: the one with declared humanoid bones, else the one
         with the most joints). The others are in `Clip.others`.
     units: "cm", 0.01 (metres per unit) …, and up: "z", "-y" …: override the file's units and vertical axis.
+    height: the character's height, metres, whatever the file's units are; for humanoids only.
     roles: a TOML file that corrects the detected joint roles, see `humanoid.read_corrections`.
     Other options are passed to the format.
     """
-    return next(_read(path, [0 if take is None else take], figure, units, up, roles, options))
+    return next(_read(path, [0 if take is None else take], figure, units, up, height, roles, options))
 
 
 def load_takes(
@@ -53,6 +55,7 @@ def load_takes(
     figure: int | str | None = None,
     units: str | float | None = None,
     up: str | None = None,
+    height: float | None = None,
     roles: str | Path | None = None,
     **options,
 ) -> Iterator[Clip]:
@@ -61,10 +64,10 @@ def load_takes(
     All takes share the units, up axis and roles of the first. `save(path, clip, takes=…)` writes them to formats that
     hold several takes.
     """
-    return _read(path, None, figure, units, up, roles, options)
+    return _read(path, None, figure, units, up, height, roles, options)
 
 
-def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, options: dict) -> Iterator[Clip]:
+def _read(path, takes: Sequence[int | str] | None, figure, units, up, height, roles, options: dict) -> Iterator[Clip]:
     """Yield a clip for each requested take, or for all takes if `takes` is None."""
     if str(path).startswith(SAMPLE):
         yield _load_sample(str(path)[len(SAMPLE) :])
@@ -92,8 +95,9 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
         further: dict[tuple[int, int], Clip] = {}
         for number in numbers:
             clip = clip_from_raw(
-                raws[chosen], path, take=number, units=units, up=up, corrections=corrections, like=firsts.get(chosen)
-            )
+                raws[chosen], path, take=number, units=units, up=up, height=height, corrections=corrections,
+                like=firsts.get(chosen),
+            )  # fmt: skip
             firsts.setdefault(chosen, clip)
             # a character with fewer takes contributes its last take
             places = [(other, min(number, max(len(raws[other].takes) - 1, 0))) for other in order]

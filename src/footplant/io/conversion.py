@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
+from footplant.checks import real_number
 from footplant.clip import Clip, Conversion
 from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.cache import CACHE_SIZE, SkeletonKey, same_roles, same_skeleton
+from footplant.humanoid.measure import HUMAN_HEIGHT
 from footplant.io.character import RawCharacter
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
@@ -35,8 +37,8 @@ UP_TURNS = {
 class UnitSettings:
     """When a file's stated units are questioned. No experiment is on record for them."""
 
-    plausible_heights: tuple[float, float] = (0.2, 12.0)
-    """Metres. Standing heights from toys to giants; outside this range a note suggests other units."""
+    plausible_heights: tuple[float, float] = (0.5, 3.0)
+    """Metres. Standing heights of people, from infants to giants; outside this range a note suggests other units."""
     human_heights: tuple[float, float] = (1.2, 2.2)
     """Metres. Other units are suggested only if they give a standing height in this range."""
     sampled_frames: int = 200
@@ -53,19 +55,26 @@ def clip_from_raw(
     take: int = 0,
     units: str | float | None = None,
     up: str | None = None,
+    height: float | None = None,
     corrections: dict[str, tuple[str, ...]] | None = None,
     like: Clip | None = None,
 ) -> Clip:
     """Convert one character of a file into a clip, in metres and y up, with its roles found.
 
-    units, up: override what the file states or what would be detected. corrections: role → joint names.
+    units, up: override what the file states or what would be detected. height: metres; overrides the units.
+    corrections: role → joint names.
     like: another take of the same character, whose conversion and roles are reused.
     """
+    if height is not None:
+        real_number(height, "height", FormatError, above=0.0)
+        if units is not None:
+            raise FormatError("expected units or a height, got both", path=path)
     notes = list(raw.notes)
     motion = raw.read_take(take) if raw.takes and raw.read_take else rest_motion(raw.skeleton)
     if raw.takes and raw.take_notes:
         notes.extend(raw.take_notes(take))
-    if raw.read_character is not None and units in (None, "m", 1.0) and up in (None, "y") and not corrections:
+    as_stated = units in (None, "m", 1.0) and up in (None, "y") and height is None
+    if raw.read_character is not None and as_stated and not corrections:
         return _make_clip(raw, take, motion, raw.read_character(take), Conversion(declared=True), notes)
     if like is not None:
         motion = _convert(motion, like.conversion.scale, np.array(like.conversion.turn))
@@ -74,13 +83,19 @@ def clip_from_raw(
     positions = Kinematics(_some_frames(motion)).positions
     try:
         roles = same_roles(
-            humanoid.find_roles(raw.skeleton, declared=raw.roles, corrections=corrections, positions=positions)
+            humanoid.find_roles(
+                raw.skeleton, declared=raw.roles, corrections=corrections, positions=positions, skin=raw.skin
+            )
         )
     except HumanoidError as error:
         if corrections:
             raise
         roles = None
         notes.append(str(error))
+    if height is not None:
+        if roles is None:
+            raise FormatError("expected a humanoid for a height; its joints have no roles", path=path)
+        units = height / humanoid.standing_height(raw.skeleton, roles)
     conversion = _find_conversion(raw, path, positions, roles, units, up, notes)
     turn = np.array(conversion.turn)
     motion = _convert(motion, conversion.scale, turn)
@@ -89,6 +104,12 @@ def clip_from_raw(
     skin = None if raw.skin is None else _convert_skin(raw.skin, conversion.scale, turn)
     name = raw.name or Path(path).stem
     character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=raw.source)
+    if height is not None and abs(character.height / height - 1.0) > 1e-6:
+        # a mesh reaches beyond the bones
+        units = conversion.scale * height / character.height
+        return clip_from_raw(raw, path, take=take, units=units, up=up, corrections=corrections)
+    if roles is not None and raw.scale is not None and units is None:
+        notes.extend(_doubt_units(character.height / conversion.scale, conversion.scale))
     return _make_clip(raw, take, motion, character, conversion, notes)
 
 
@@ -135,8 +156,6 @@ def _find_conversion(
         name = units if isinstance(units, str) else unit_name(scale)
     elif raw.scale is not None:
         name, scale = unit_name(raw.scale), raw.scale
-        if roles is not None:
-            notes.extend(_doubt_units(humanoid.standing_height(raw.skeleton, roles), scale))
     else:
         name, scale, note = humanoid.find_units(raw.skeleton, roles, UNITS)
         if note:
@@ -164,12 +183,16 @@ def _doubt_units(height: float, scale: float) -> list[str]:
     """Return a note if the stated units give an implausible height and others a human one. height: file units."""
     low, high = SETTINGS.plausible_heights
     shortest, tallest = SETTINGS.human_heights
-    better = [name for name in ("cm", "mm", "m") if shortest <= height * UNITS[name] <= tallest]
-    if low <= height * scale <= high or not better:
+    if low <= height * scale <= high or not height > 0:
         return []
+    usual = ("cm", "mm", "m", "dm", "inch", "cmu", "foot")
+    better = [name for name in usual if shortest <= height * UNITS[name] <= tallest]
+    cure = f'units="{better[0]}" (--units {better[0]}) makes it {height * UNITS[better[0]]:.2f} m' if better else ""
+    ratio = height * scale / HUMAN_HEIGHT
+    factor = f"{ratio:.3g} times" if ratio >= 1 else f"1/{1 / ratio:.3g}"
     return [
-        f"the character is {height * scale:.3g} m tall in the units that its format states; they may be wrong: "
-        f'units="{better[0]}" (--units {better[0]}) makes it {height * UNITS[better[0]]:.2f} m'
+        f"the character is {height * scale:.3g} m tall in the units that its format states, {factor} the height of a "
+        f"person; {cure or 'no common unit makes it human'}; height=1.75 (--height 1.75) sets it"
     ]
 
 

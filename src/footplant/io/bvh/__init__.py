@@ -19,7 +19,7 @@ from footplant.clip import Take
 from footplant.errors import FormatError
 from footplant.io.bvh.header import Header, Joint, read_header
 from footplant.io.bvh.layout import BvhLayout, decode, unique_names
-from footplant.io.bvh.positions import find_added, place_of, split_offsets
+from footplant.io.bvh.positions import PositionVotes, channels_of, count_votes, find_added, place_of, split_offsets
 from footplant.io.bvh.rows import Plan, read_rows
 from footplant.io.bvh.write import further_losses, save
 from footplant.io.character import RawCharacter
@@ -34,7 +34,7 @@ def load(path: str | Path, *, positions: Literal["auto", "replace", "add"] = "au
     """Read every ROOT of a file as a character of its own, in file units and axes.
 
     positions: the meaning of position channels for a joint with an OFFSET: "replace" it, "add" to it, or "auto":
-    decided per joint from the values.
+    decided once for all joints from the values.
     """
     if positions not in ("auto", "replace", "add"):
         raise FormatError(f"expected positions to be 'auto', 'replace' or 'add', got {positions!r}", path=path)
@@ -53,15 +53,39 @@ def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto
         except UnicodeDecodeError as error:
             raise FormatError("expected text, got damaged UTF-16", path=path) from error
     header = read_header(data, path)
-    starts = [number for number, joint in enumerate(header.joints) if joint.parent < 0] + [len(header.joints)]
-    plans: list[Plan] = []
-    for first, last in pairwise(starts):
-        plans.append(Plan(header.joints, first, last, plans[-1].next_column if plans else 0))
+    plans = _plans(header)
     read_rows(data, path, header, plans)
     take = Path(path).stem if path else ""
     characters = [_raw_character(plan, header, number, positions, take) for number, plan in enumerate(plans)]
     # root names only distinguish characters: a single root is nearly always "Hips", so the file's name is better
     return tuple(characters) if len(characters) > 1 else (replace(characters[0], name=take),)
+
+
+def _plans(header: Header) -> list[Plan]:
+    """Return where the columns of a row go, for each ROOT."""
+    starts = [number for number, joint in enumerate(header.joints) if joint.parent < 0] + [len(header.joints)]
+    plans: list[Plan] = []
+    for first, last in pairwise(starts):
+        plans.append(Plan(header.joints, first, last, plans[-1].next_column if plans else 0))
+    return plans
+
+
+def position_votes(path: str | Path) -> PositionVotes:
+    """Return the votes of a file's joints on the meaning of its position channels; none if it does not matter.
+
+    A folder of clips of one exporter can decide together by the sum of its files' votes.
+    """
+    data = Path(path).read_bytes()
+    header = read_header(data, path)
+    plans = _plans(header)
+    # with offsets of 0 both meanings agree, and the rows need not be read
+    if not any(any(plan.joints[joint].offset) for plan in plans for joint in plan.places):
+        return PositionVotes()
+    read_rows(data, path, header, plans)
+    votes = PositionVotes()
+    for plan in plans:
+        votes += count_votes(channels_of(plan), np.array([joint.offset for joint in plan.joints]))
+    return votes
 
 
 def _raw_character(plan: Plan, header: Header, number: int, positions: str, take: str) -> RawCharacter:
@@ -112,4 +136,4 @@ def _rest_rotation(joint: Joint) -> NDArray:
     return rotation.from_euler(angles, "".join("xyz"[axis] for axis in order))
 
 
-__all__ = ["BvhLayout", "extensions", "further_losses", "holds", "load", "parse", "save"]
+__all__ = ["BvhLayout", "extensions", "further_losses", "holds", "load", "parse", "position_votes", "save"]

@@ -18,9 +18,13 @@ class PositionSettings:
     """Relative. Constant position channels that differ less from OFFSET are the same bone in other digits."""
     near_zero: float = 0.07
     """Median height of the hips as a fraction of OFFSET's; a channel below it cannot be the height itself."""
+    near_offset: float = 0.3
+    """Median distance from OFFSET as a fraction of it, below which a travelling joint keeps its height. Doubled, hips
+    that crouch for most of a clip still count; so do more coincidences."""
+    smallest_offset: float = 0.05
+    """OFFSETs below this fraction of the median length have no vote: they are rounding errors."""
     clear_ratio: float = 0.5
-    """Ratio of RMS distances below which it is clear whether position channels replace or add. Larger values decide
-    more joints by themselves instead of by majority."""
+    """Ratio of RMS distances below which it is clear whether a joint's position channels replace or add."""
 
 
 SETTINGS = PositionSettings()
@@ -34,36 +38,82 @@ def place_of(plan: Plan, joint: int, offset: NDArray, added: bool) -> NDArray:
     return place
 
 
-def is_near_zero(values: NDArray, offset: float) -> bool:
-    """Return whether values on an axis are so close to zero, relative to OFFSET, that they must be added to it."""
-    return bool(np.median(np.abs(values)) < SETTINGS.near_zero * abs(offset))
+@dataclass(frozen=True)
+class PositionVotes:
+    """Votes of a file's joints on whether position channels are added to OFFSET (+) or replace it (−)."""
+
+    still: tuple[int, int] = (0, 0)
+    """Joints that stay in place: number of votes for "add", for "replace"."""
+    height: tuple[int, int] = (0, 0)
+    """Joints that travel (root, hips), by their height alone: the same."""
+
+    def __add__(self, other: PositionVotes) -> PositionVotes:
+        """Return the votes of both."""
+        a, b = self, other
+        return PositionVotes(
+            (a.still[0] + b.still[0], a.still[1] + b.still[1]), (a.height[0] + b.height[0], a.height[1] + b.height[1])
+        )
+
+    @property
+    def decision(self) -> str | None:
+        """Return "add" or "replace": the majority of the joints that stay, else of those that travel; None without."""
+        for add, replace in (self.still, self.height):
+            if add != replace:
+                return "add" if add > replace else "replace"
+        return None
+
+
+def count_votes(channels: dict[int, list[tuple[int, NDArray]]], offsets: NDArray) -> PositionVotes:
+    """Return the votes of all joints with an OFFSET and position channels, given as joint → (axis, values).
+
+    Channels that replace stay near OFFSET, channels that are added stay near zero. A joint that does neither travels,
+    like hips across the floor; the root always does. It votes by those components of OFFSET that its channels stay
+    near: one such component says "replace", for nobody keeps the height of the hips by chance, while a value near zero
+    may only mean that the clip starts at the origin. So it says "add" if all others are near zero.
+    """
+    lengths = np.linalg.norm(offsets, axis=1)
+    smallest = SETTINGS.smallest_offset * float(np.median(lengths[lengths > 0])) if lengths.any() else 0.0
+    votes = PositionVotes()
+    for joint, columns in channels.items():
+        if lengths[joint] <= smallest or not columns or not len(columns[0][1]):
+            continue
+        near = sum(float(np.mean(np.square(values - offsets[joint, axis]))) for axis, values in columns)
+        far = sum(float(np.mean(np.square(values))) for axis, values in columns)
+        height = _height_vote(columns, offsets[joint])
+        clear = min(near, far) < SETTINGS.clear_ratio**2 * max(near, far)
+        if joint and clear and not (far < near and height == (0, 1)):
+            votes += PositionVotes(still=(1, 0) if far < near else (0, 1))
+        else:
+            votes += PositionVotes(height=height)
+    return votes
+
+
+def _height_vote(columns: list[tuple[int, NDArray]], offset: NDArray) -> tuple[int, int]:
+    """Return the vote (add, replace) of a joint that travels."""
+    large = [(values, offset[axis]) for axis, values in columns if abs(offset[axis]) > 0.1 * np.abs(offset).max()]
+    if any(np.median(np.abs(values - value)) < SETTINGS.near_offset * abs(value) for values, value in large):
+        return 0, 1
+    if any(np.median(np.abs(values)) < SETTINGS.near_zero * abs(value) for values, value in large):
+        return 1, 0
+    return 0, 0
 
 
 def judge_positions(channels: dict[int, list[tuple[int, NDArray]]], offsets: NDArray) -> NDArray:
-    """Return per joint whether its position channels, given as (axis, values), are added to OFFSET or replace it.
+    """Return per joint whether its position channels are added to OFFSET: one decision for all (`count_votes`).
 
-    Channels that replace stay near OFFSET, channels that are added stay near zero. If neither is clear, as for hips
-    that travel across the floor, the height decides, which is the largest component of OFFSET: it is about zero if it
-    is to be added. If it is not, the clear joints decide by majority; without any, channels replace, as in most files.
-    For the root, which always travels, only the height is used. An OFFSET of 0 gives False.
+    Without any vote channels replace, as in most files. A joint whose OFFSET is 0 gives False.
     """
-    added, clear, unclear = np.zeros(len(offsets), bool), [], []
-    for joint, columns in channels.items():
-        if not offsets[joint].any():
-            continue
-        near = far = 0.0
-        for axis, values in columns:
-            near += float(np.mean(np.square(values - offsets[joint, axis])))
-            far += float(np.mean(np.square(values)))
-            if axis == np.argmax(np.abs(offsets[joint])):
-                added[joint] = is_near_zero(values, offsets[joint, axis])
-        if joint == 0:
-            continue
-        if min(near, far) < SETTINGS.clear_ratio**2 * max(near, far):
-            added[joint] = far < near
-        (clear if added[joint] or near < SETTINGS.clear_ratio**2 * far else unclear).append(joint)
-    added[unclear] = 2 * added[clear].sum() > len(clear)
-    return added
+    added = np.zeros(len(offsets), bool)
+    if count_votes(channels, offsets).decision == "add":
+        added[list(channels)] = True
+    return added & offsets.any(axis=1)
+
+
+def channels_of(plan: Plan) -> dict[int, list[tuple[int, NDArray]]]:
+    """Return the position channels of a character: joint → list of (axis, values (F,))."""
+    return {
+        joint: [(axis, plan.values[:, column]) for column, axis in columns] for joint, columns in plan.places.items()
+    }
 
 
 def find_added(plan: Plan, offsets: NDArray, names: tuple[str, ...], positions: str, notes: list[str]) -> NDArray:
@@ -73,22 +123,16 @@ def find_added(plan: Plan, offsets: NDArray, names: tuple[str, ...], positions: 
     matters &= offsets.any(axis=1)
     if positions != "auto":
         return matters & (positions == "add")
-    added = judge_positions(
-        {joint: [(axis, plan.values[:, column]) for column, axis in columns] for joint, columns in plan.places.items()},
-        offsets,
-    )
+    channels = channels_of(plan)
+    votes = count_votes(channels, offsets)
+    added = judge_positions(channels, offsets)
     inner = np.flatnonzero(matters[1:]) + 1
+    what = "are added to" if added.any() else "replace"
+    against = votes.still[1 if added.any() else 0]
     if len(inner):
-        summed = inner[added[inner]]
-        what = "replace OFFSET"
-        if len(summed) == len(inner):
-            what = "are added to OFFSET"
-        elif len(summed):
-            what = (
-                f"are added to OFFSET on {len(summed)} of them (first {names[summed[0]]!r}), replace it on the others"
-            )
-        notes.append(f"position channels on {len(inner)} inner joints {what}, judging by their values")
-    if added[0]:
+        doubt = f"; {against} of {sum(votes.still)} joints look otherwise, --positions forces it" if against else ""
+        notes.append(f"position channels on {len(inner)} inner joints {what} OFFSET, judging by their values{doubt}")
+    elif added[0]:
         notes.append("position channels of the root are added to its OFFSET, judging by its height")
     return added
 
