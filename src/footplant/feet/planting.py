@@ -21,6 +21,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
+from footplant.solve.ankle_limits import shank_rows, twist_shanks
 from footplant.solve.arms import ArmsResult
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.legs import LEG_SETTINGS, SIDES, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
@@ -145,18 +146,22 @@ def plant_feet(
     posed, legs = Kinematics(first.motion), legs_of(character)
     assert legs is not None
     within = {side: _within_limits(part, posed, character, side) for side in SIDES}
-    toed, stuck = _with_toes(part, level, character), _both_planted(shifted, character, len(part))
+    toed, planted = _with_toes(part, level, character), _planted(shifted, character, len(part))
+    stuck = planted[0] & planted[1]
     apart = legs_apart(posed, character, legs, stuck) if settings.legs_push > 0.0 else None
-    found = first
+    found, lean = first, shank_rows(posed, character, legs, planted, part)
     for _ in range(APART_ROUNDS):
         found = _solve(
-            toed, character, shifted, held, ground, depths, settings, within=within, apart=apart, start=found
+            toed, character, shifted, held, ground, depths, settings, within=within, apart=apart, lean=lean, start=found
         )
-        again = None if apart is None else legs_apart(Kinematics(found.motion), character, legs, stuck)
-        if apart is None or again is None:
+        posed = Kinematics(found.motion)
+        within = {side: _further(within[side], _within_limits(part, posed, character, side)) for side in SIDES}
+        further = legs_apart(posed, character, legs, stuck) if settings.legs_push > 0.0 else None
+        steeper = shank_rows(posed, character, legs, planted, part)
+        if further is None and steeper is None:
             break
-        more = np.isfinite(again[1])
-        apart = np.where(more[:, None], again[0], apart[0]), np.where(more, again[1], apart[1])
+        apart, lean = _replaced(apart, further), _replaced(lean, steeper)
+    found = replace(found, motion=twist_shanks(found.motion, character, legs, part))
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     root[span.start : span.stop], rotations[span.start : span.stop] = found.motion.root, found.motion.rotations
     placed = list(plants)
@@ -169,14 +174,15 @@ def _solve(
     motion: Motion, character: Character, plants: Sequence[Footplant], palms: Sequence[Footplant], ground: Ground,
     allowed: Mapping[str, ArrayLike] | None, settings: LegSettings, parts: Sequence[str] = ("heel", "ball", "toe"),
     steps: int | None = None, within: Mapping[str, tuple[NDArray, NDArray]] | None = None,
-    apart: tuple[NDArray, NDArray] | None = None, start: LegSolution | None = None,
+    apart: tuple[NDArray, NDArray] | None = None, lean: tuple[NDArray, NDArray] | None = None,
+    start: LegSolution | None = None,
 ) -> LegSolution:  # fmt: skip
     kinematics, near = Kinematics(motion), within or {}
     left, right = (
         foot_curve(kinematics, character, side, plants, ground, allowed, parts, near.get(side)) for side in SIDES
     )
     hands = _hands(kinematics, character, palms)
-    return solve_legs(kinematics, character, (left, right), hands, settings, steps, apart, start)
+    return solve_legs(kinematics, character, (left, right), hands, settings, steps, apart, lean, start)
 
 
 def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:
@@ -197,6 +203,12 @@ def _within_limits(own: Motion, kinematics: Kinematics, character: Character, si
     return kinematics.rotations[:, foot], rotation.multiply(kinematics.rotations[:, above], nearest)
 
 
+def _further(rows: tuple[NDArray, NDArray], again: tuple[NDArray, NDArray]) -> tuple[NDArray, NDArray]:
+    """Return rotations of a foot and those within its limits, taken anew where it is still beyond them."""
+    beyond = (np.abs((again[0] * again[1]).sum(axis=1)) < 1.0 - 1e-7)[:, None]
+    return np.where(beyond, again[0], rows[0]), np.where(beyond, again[1], rows[1])
+
+
 def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, character: Character) -> tuple[Footplant, ...]:
     """Return the plants with heel and ball as far apart as the motion's feet have them, whose toes are laid flat."""
     kinematics = Kinematics(motion)
@@ -211,15 +223,25 @@ def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, characte
     return with_foot_length(plants, character, distance)
 
 
-def _both_planted(plants: Sequence[Footplant], character: Character, frames: int) -> NDArray:
-    """Return whether heel or ball of both feet are planted (F,)."""
+def _replaced(
+    rows: tuple[NDArray, NDArray] | None, further: tuple[NDArray, NDArray] | None
+) -> tuple[NDArray, NDArray] | None:
+    """Return rows (directions, least extents), with further ones instead of them where something more is asked."""
+    if rows is None or further is None:
+        return further if rows is None else rows
+    more = np.isfinite(further[1])
+    return np.where(more[..., None], further[0], rows[0]), np.where(more, further[1], rows[1])
+
+
+def _planted(plants: Sequence[Footplant], character: Character, frames: int) -> NDArray:
+    """Return whether heel or ball of each foot are planted (2, F)."""
     planted = np.zeros((2, frames), bool)
     for s, side in enumerate(SIDES):
         points = [character.contacts.get(f"{side}_{part}") for part in ("heel", "ball")]
         for plant in plants:
             if plant.point in points and plant.frames:
                 planted[s, np.asarray(plant.frames)] = True
-    return planted[0] & planted[1]
+    return planted
 
 
 def _shares(plant: Footplant, span: range) -> bool:

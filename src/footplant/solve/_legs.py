@@ -59,6 +59,10 @@ class Asked(NamedTuple):
     """(F, 3) unit directions in which the left ankle is kept away from the right one."""
     apart: NDArray
     """(F,) metres; least displacement of the left ankle that way, relative to the right one."""
+    lean: NDArray
+    """(2, F, 3) unit directions in which a leg's vector must extend, so that its ankle is within its limits."""
+    least: NDArray
+    """(2, F) metres; least extent of the leg's vector that way."""
 
 
 class Weights(NamedTuple):
@@ -73,6 +77,8 @@ class Weights(NamedTuple):
     """Force of a planted hand that is out of reach."""
     part: float
     """Force of legs that are inside each other."""
+    lean: float
+    """Force of an ankle beyond its limits."""
     bend: NDArray
     """(13,) of second differences."""
     speed: NDArray
@@ -231,6 +237,17 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                     row[n] = (by[0, n] * leg[0] + by[1, n] * leg[1] + by[2, n] * leg[2]) / length
                     at += row[n] * x[f, index[n]]
                 _add(square, vector, index, row, 9, HARD, at - (length - flexed + slope * x[f, slack]))
+                # the shank leans as the ankle's limits ask, with a bounded force
+                short = asked.least[s, f] - (
+                    leg[0] * asked.lean[s, f, 0] + leg[1] * asked.lean[s, f, 1] + leg[2] * asked.lean[s, f, 2]
+                )
+                if short > 0.0:
+                    at = short
+                    for n in range(8):
+                        row[n] = by[0, n] * asked.lean[s, f, 0] + by[1, n] * asked.lean[s, f, 1]
+                        row[n] += by[2, n] * asked.lean[s, f, 2]
+                        at += row[n] * x[f, index[n]]
+                    _add(square, vector, index, row, 8, min(BOUND, weights.lean / short), at)
                 # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
                 force = -weights.knee * x[f, slack]
                 if x[f, slack] < straight:
@@ -374,9 +391,9 @@ def _smallest():
     )  # fmt: skip
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
-        np.ones(2), np.zeros((1, 3)), np.zeros(1),
+        np.ones(2), np.zeros((1, 3)), np.zeros(1), np.zeros((2, 1, 3)), np.zeros((2, 1)),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     room = Room(np.empty((1, UNKNOWNS, UNKNOWNS)), np.empty((1, UNKNOWNS)), np.empty((UNKNOWNS, 2 * UNKNOWNS + 1)))
     return reference, asked, weights, room
 

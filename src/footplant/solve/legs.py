@@ -89,6 +89,9 @@ class LegSettings:
     to 1 to 3,
     long legs that dance are inside each other by 13, 5 and 0 mm; 3 raises a peak acceleration of 13 pairs from 1.2 to
     1.6 times the source's."""
+    ankle_push: float = 1.0
+    """Metres; an ankle of a planted foot beyond its limits pushes the shank back with the force of a leg that is so far
+    off."""
     steps: int = 14
     """Maximum number of Gauss–Newton steps. With 20, and with `settled` at 2e-5, no figure of 20 pairs differs by more
     than 2 % but the highest acceleration of a joint (7.8 instead of 8.1 times the source's)."""
@@ -188,12 +191,14 @@ def solve_legs(
     settings: LegSettings = LEG_SETTINGS,
     steps: int | None = None,
     apart: tuple[NDArray, NDArray] | None = None,
+    lean: tuple[NDArray, NDArray] | None = None,
     start: LegSolution | None = None,
 ) -> LegSolution:
     """Return the motion of least change whose feet follow their curves: see the module's objective.
 
     kinematics: the reference motion. hands: planted hands by side. steps: maximum number of Gauss–Newton steps.
     apart: unit directions (F, 3), and the least distance (F,) along them of the left ankle from the right one, metres.
+    lean: unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, metres.
     start: the solution of a similar problem of the same reference, to start from.
     """
     from footplant.solve import _legs as kernel
@@ -248,6 +253,7 @@ def solve_legs(
     away = np.zeros((frames, 3)), np.full(frames, -np.inf)
     if apart is not None:
         away = apart[0], apart[1] - (apart[0] * (ankles[0] - ankles[1])).sum(axis=1)
+    leaning = (np.zeros((2, frames, 3)), np.full((2, frames), -np.inf)) if lean is None else lean
     most = settings.steps if steps is None else steps
     first, taken, clear = 0, 0, None
     if start is not None and start.unknowns is not None:
@@ -262,7 +268,7 @@ def solve_legs(
         lowest = clear = lowest if clear is None or taken <= settings.slope_steps else np.maximum(lowest, clear)
         if taken <= settings.slope_steps:
             kernel.update_slopes(reference, x, settings.steep, settings.far, slopes)
-        asked, new = kernel.Asked(planted, places, lowest, *held, *away), np.empty_like(x)
+        asked, new = kernel.Asked(planted, places, lowest, *held, *away, *leaning), np.empty_like(x)
         if not kernel.step(reference, asked, weights, slopes, taken > 0, x, room, new):
             break
         moved = float(np.abs(new - x)[:, :9].max(initial=0.0))
@@ -384,9 +390,11 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     own = np.repeat([direction, direction, settings.turn / width**2, settings.knee], [3, 6, 2, 2])
     seconds = np.repeat([settings.hips_time, settings.ankle_time, settings.hips_time, settings.knee_time], [3, 6, 2, 2])
     times = np.maximum(seconds * fps, settings.least_frames)
-    pull, push = 2.0 * direction * settings.arm_pull, direction * settings.legs_push
+    pull, push, lean = (
+        direction * force for force in (2.0 * settings.arm_pull, settings.legs_push, settings.ankle_push)
+    )
     hips, bend, speed = settings.hips * direction, own * times**4, 2.0 * own * times**2
-    return kernel.Weights(direction, hips, settings.turn, settings.knee, pull, push, bend, speed)
+    return kernel.Weights(direction, hips, settings.turn, settings.knee, pull, push, lean, bend, speed)
 
 
 def _held_arms(

@@ -1,0 +1,143 @@
+"""Ankles of planted feet within their joint limits, or as far beyond them as the reference's own.
+
+A planted foot cannot turn, so the shank must. What the ankle turns too far about the shank's own axis, the knee turns
+instead: no joint moves. The rest is asked of the hips: a shank that must lean by an angle ε towards a direction t gives
+one row on the leg's vector u from ankle to hip joint,
+
+    ∇(s · t) · Δu ≥ ε,     s(u): direction of the shank, the knee in its plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.humanoid.limits import anatomical_turns_of, clamp_to_limits
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+from footplant.solve.ik.limb import Limb
+
+LEFT = 0.5 * np.pi / 180.0
+"""Radians beyond a limit that ask for nothing."""
+MOST = 0.7
+"""Radians; a shank that would have to lean by more is left as it is: so do acrobatics, and feet found planted in
+them."""
+TWIST_ROUNDS = 3
+"""Rounds of handing twist to the knee. The limits bound components of a rotation vector, which are not quite turns about
+the shank: after 1, 2 and 3 rounds 20°, 1.4° and 0.1° of 57° are left."""
+
+
+def shank_rows(
+    kinematics: Kinematics, character: Character, legs: Sequence[Limb], planted: NDArray, own: Motion
+) -> tuple[NDArray, NDArray] | None:
+    """Return how far the legs' vectors must extend for ankles of planted feet to be within their limits; None: they are.
+
+    Unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, metres (−∞
+    where nothing is asked). planted: (2, F) bool. own: the reference motion, whose own excess is allowed.
+    """
+    along, least = np.zeros((2, len(own), 3)), np.full((2, len(own)), -np.inf)
+    for s, leg in enumerate(legs):
+        turn = _shank_turns(kinematics.motion, kinematics, character, leg, own)
+        hip, knee, ankle = (kinematics.positions[:, joint] for joint in (leg.upper, leg.lower, leg.end))
+        shank = _unit(knee - ankle)
+        turn = turn - (turn * shank).sum(axis=1, keepdims=True) * shank
+        angle = np.linalg.norm(turn, axis=1)
+        rows = np.flatnonzero(planted[s] & (angle > LEFT) & (angle < MOST))
+        if not len(rows):
+            continue
+        towards = rotation.cross(turn[rows] / angle[rows, None], shank[rows])
+        gradient = _lean_gradients((hip - ankle)[rows], (knee - ankle)[rows], towards)
+        steep = np.linalg.norm(gradient, axis=1)
+        unit = gradient / np.maximum(steep, 1e-9)[:, None]
+        along[s, rows] = unit
+        least[s, rows] = ((hip - ankle)[rows] * unit).sum(axis=1) + angle[rows] / np.maximum(steep, 1e-9)
+    return (along, least) if np.isfinite(least).any() else None
+
+
+def twist_shanks(motion: Motion, character: Character, legs: Sequence[Limb], own: Motion) -> Motion:
+    """Return the motion with its shanks turned about their own axes, as far as ankles need and knees allow."""
+    if character.limits is None:
+        return motion
+    for leg in legs:
+        for _ in range(TWIST_ROUNDS):
+            kinematics = Kinematics(motion)
+            turn = _shank_turns(motion, kinematics, character, leg, own)
+            shank = _unit(kinematics.positions[:, leg.lower] - kinematics.positions[:, leg.end])
+            twist = (turn * shank).sum(axis=1)
+            if not (np.abs(twist) > 1e-4).any():
+                break
+            motion = _twisted(
+                motion, kinematics, character, leg, _within_knee(motion, character, leg, own, twist), shank
+            )
+    return motion
+
+
+def _shank_turns(
+    motion: Motion, kinematics: Kinematics, character: Character, leg: Limb, own: Motion
+) -> NDArray:  # fmt: skip
+    """Return the world rotation vectors (F, 3) by which shanks must turn for the ankle to be within its limits."""
+    foot = leg.end
+    local = motion.rotations[:, foot]
+    nearest = clamp_to_limits(character, foot, local, own.rotations[:, foot])
+    above = kinematics.rotations[:, int(character.skeleton.parents[foot])]
+    # the foot keeps its world rotation F = S·L = S'·L'
+    wanted = rotation.multiply(rotation.multiply(above, local), rotation.inverse(nearest))
+    return rotation.log(rotation.multiply(wanted, rotation.inverse(above)))
+
+
+def _within_knee(motion: Motion, character: Character, leg: Limb, own: Motion, twist: NDArray) -> NDArray:
+    """Return as much of a twist (F,) of the shank as the knee's limits allow, radians."""
+    assert character.limits is not None
+    now, before = (
+        anatomical_turns_of(character, leg.lower, each.rotations[:, leg.lower])[:, 1] for each in (motion, own)
+    )
+    low = np.minimum(character.limits.lower[leg.lower, 1], before) - now
+    high = np.maximum(character.limits.upper[leg.lower, 1], before) - now
+    return np.clip(twist, np.minimum(low, 0.0), np.maximum(high, 0.0))
+
+
+def _twisted(
+    motion: Motion, kinematics: Kinematics, character: Character, leg: Limb, twist: NDArray, axis: NDArray
+) -> Motion:
+    rotations, world, parents = np.array(motion.rotations), kinematics.rotations, character.skeleton.parents
+    turn = rotation.exp(twist[:, None] * axis)
+    knee, foot = leg.lower, leg.end
+    over, above = int(parents[knee]), int(parents[foot])
+    rotations[:, knee] = rotation.multiply(rotation.inverse(world[:, over]), rotation.multiply(turn, world[:, knee]))
+    rotations[:, foot] = rotation.multiply(
+        rotation.inverse(rotation.multiply(turn, world[:, above])), world[:, foot]
+    )  # fmt: skip
+    return motion.like(motion.root, rotation.unroll(rotation.normalize(rotations)), motion.offsets)
+
+
+def _lean_gradients(legs: NDArray, shanks: NDArray, towards: NDArray) -> NDArray:
+    """Return the gradients (n, 3), per metre, of the shank's lean towards directions (n, 3) by the leg's vector (n, 3).
+
+    shanks: (n, 3) from ankle to knee. The knee stays in the leg's plane, which turns with the leg.
+    """
+    length, shank = np.linalg.norm(legs, axis=1), np.linalg.norm(shanks, axis=1)
+    thigh, step = np.linalg.norm(legs - shanks, axis=1), 1e-4 * float(np.median(length))
+    unit = legs / length[:, None]
+    # the knee's height along the leg and its distance from it
+    ahead = _unit(shanks - (shanks * unit).sum(axis=1, keepdims=True) * unit)
+    slopes = np.empty_like(legs)
+    for axis in range(3):
+        sides = []
+        for sign in (1.0, -1.0):
+            moved = legs + sign * step * np.eye(3)[axis]
+            far = np.linalg.norm(moved, axis=1)
+            along = (far**2 + shank**2 - thigh**2) / (2.0 * far)
+            off = np.sqrt(np.maximum(shank**2 - along**2, 0.0))
+            turned = rotation.rotate(rotation.between(unit, moved), ahead)
+            knee = along[:, None] * moved / far[:, None] + off[:, None] * turned
+            sides.append((knee * towards).sum(axis=1) / shank)
+        slopes[:, axis] = (sides[0] - sides[1]) / (2.0 * step)
+    return slopes
+
+
+def _unit(vectors: NDArray) -> NDArray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
