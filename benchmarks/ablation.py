@@ -112,7 +112,6 @@ VARIANTS: dict[str, Callable | None] = {
     "planted hands at full reach": leg_setting(arm_reach=1.0),
     "feet keep their roll": foot_setting(most_roll=0.0),
     "feet turn in half the time": foot_setting(turn_time=0.06),
-    "pivots cost as much as swings": foot_setting(pivot=1.0),
     "heel and ball without crossfade": foot_setting(crossfade=0.0),
     "free ends of pivots in the ground": foot_setting(rounds=0),
     "no depth is left": foot_setting(depth=0.0),

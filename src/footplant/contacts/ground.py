@@ -163,11 +163,11 @@ def estimate_ground(places: ArrayLike, weights: ArrayLike, height: float) -> Gro
     if weighted_median(residual, weights) < 0.5 * tolerance and weighted_quantile(residual, weights, 0.9) < tolerance:
         return Plane((0.0, float(level), 0.0))
     slope = _slope(places, weights, height)
-    if (
-        slope is not None
-        and weighted_quantile(np.abs(places[:, 1] - slope.height(places[:, ::2])), weights, 0.9) < tolerance
-    ):
-        return slope
+    if slope is not None:
+        off = np.abs(places[:, 1] - slope.height(places[:, ::2]))
+        better = weights @ off < SUPPORT.slope_gain * (weights @ residual)
+        if better and weighted_quantile(off, weights, 0.9) < tolerance:
+            return slope
     if weighted_quantile(residual, weights, 0.75) < tolerance:
         return Plane((0.0, float(level), 0.0))
     return InterpolatedGround(places, SUPPORT.interpolation * height)

@@ -4,9 +4,7 @@ A step is one rigid thing. While heel and ball are planted the foot lies on both
 is about flat; while one of them is planted it pivots about it, the other end above the ground; otherwise it turns as
 the reference does. The rotation vectors x(t) that correct the reference are one smooth curve:
 
-    minimise Σ_t w_t |x|² + (τf)⁴|D²x|² + 2(τf)²|D¹x|²   subject to x = what the plants ask,
-
-with w = 1 in swing and much less on a pivot.
+    minimise Σ_t |x|² + (τf)⁴|D²x|² + 2(τf)²|D¹x|²   subject to x = what the plants ask.
 """
 
 from __future__ import annotations
@@ -37,8 +35,6 @@ class FootSettings:
 
     turn_time: float = 0.12
     """τ, seconds: time over which a foot turns to lie on its plants."""
-    pivot: float = 0.02
-    """w while one end of the foot is planted, 1 in swing."""
     crossfade: float = 0.05
     """Seconds over which the ankle goes over from hanging on one plant to hanging on the other."""
     most_roll: float = math.radians(25.0)
@@ -172,7 +168,7 @@ def _turned(
     frames, fps = len(reference), kinematics.motion.fps
     (heels, on_heel), (balls, on_ball) = held["heel"], held["ball"]
     lying, on_one = (on_heel > 0.0) & (on_ball > 0.0), (on_heel > 0.0) | (on_ball > 0.0)
-    squares = np.where(on_one, settings.pivot, 1.0)[:, None, None] * np.eye(3)
+    squares = np.tile(np.eye(3), (frames, 1, 1))
     vectors, sole = np.zeros((frames, 3)), arms["ball"] - arms["heel"]
     if lying.any():
         wanted = _lying(character, foot, reference, sole, balls - heels, lying, ground, heels, settings)

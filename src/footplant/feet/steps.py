@@ -164,17 +164,33 @@ def hip_width(character: Character) -> float:
 def step_width_shifts(
     steps: Sequence[Step], kinematics: Kinematics, character: Character, extra: float
 ) -> list[NDArray]:
-    """Return each step's outward shift (3,), metres, for hips that are wider by `extra` metres than the source's."""
+    """Return each step's outward shift (3,), metres, for hips that are wider by `extra` metres than the source's.
+
+    Legs keep their directions. With narrower hips, however, feet that stand nearer to the middle than the hip joints
+    would cross there: they are shifted in proportion, and feet that are crossed in the source not at all.
+    """
     roles = character.require_roles()
     hips = kinematics.positions[:, [roles["left_upper_leg"], roles["right_upper_leg"]]]
-    across = (hips[:, 0] - hips[:, 1]) * [1.0, 0.0, 1.0]
+    across, middle = (hips[:, 0] - hips[:, 1]) * [1.0, 0.0, 1.0], hips.mean(axis=1)
     shifts = []
     for step in steps:
         mean = across[step.start : step.end].mean(axis=0)
         length = np.linalg.norm(mean)
-        outwards = (0.5 if step.side == "left" else -0.5) * extra
-        shifts.append(mean / length * outwards if length > 1e-9 else np.zeros(3))
+        if length < 1e-9:
+            shifts.append(np.zeros(3))
+            continue
+        outwards = mean / length * (1.0 if step.side == "left" else -1.0)
+        share = 1.0
+        if extra < 0.0:
+            away = (_place_of(step) - middle[step.start : step.end].mean(axis=0)) @ outwards
+            share = min(max(2.0 * away / length, 0.0), 1.0)
+        shifts.append(0.5 * extra * share * outwards)
     return shifts
+
+
+def _place_of(step: Step) -> NDArray:
+    """Return the middle (3,) of a step's heel and ball, metres."""
+    return np.mean([at for at in (_main_place(step.heels), _main_place(step.balls)) if at is not None], axis=0)
 
 
 Places = tuple[NDArray | None, NDArray | None]

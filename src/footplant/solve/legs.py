@@ -9,7 +9,7 @@ width turned, and a slack κ_s of each knee, by which it is flexed more than in 
     subject to c_s = its place where the foot is planted,
                |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
                c_s above the ground in swing, lower legs beside each other, knees within their range,
-               shoulders within reach of planted hands
+               shanks where planted feet's ankles are within their limits, shoulders within reach of planted hands
 
 u_s is the reference's vector from ankle to hip joint, k_s its knee angle, D(k) the distance from hip joint to ankle at
 a knee angle and σ_s the slope −dD/dk, taken at no less than a small flexion. The derivative of the knee angle by the
@@ -198,7 +198,7 @@ def solve_legs(
 
     kinematics: the reference motion. hands: planted hands by side. steps: maximum number of Gauss–Newton steps.
     apart: unit directions (F, 3), and the least distance (F,) along them of the left ankle from the right one, metres.
-    lean: unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, metres.
+    lean: unit directions (2, F, 3), and the least extent (2, F) of the vector from ankle to hip joint along them.
     start: the solution of a similar problem of the same reference, to start from.
     """
     from footplant.solve import _legs as kernel

@@ -1,0 +1,73 @@
+"""Ankles of planted feet within their limits: the rows' gradients, the twist handed to the knee, and a deep squat."""
+
+import numpy as np
+import pytest
+
+from footplant import rotation, samples
+from footplant.humanoid.limits import limit_violations
+from footplant.kinematics import Kinematics
+from footplant.solve.ankle_limits import _lean_gradients, shank_rows, twist_shanks
+from footplant.solve.legs import legs_of
+
+
+def test_gradients_are_those_of_the_posed_knee():
+    rng = np.random.default_rng(3)
+    leg, thigh, shank = np.array([0.1, 0.7, -0.05]), 0.45, 0.42
+
+    def lean(vector, unit, ahead, towards):
+        far = np.linalg.norm(vector)
+        along = (far**2 + shank**2 - thigh**2) / (2 * far)
+        turned = rotation.rotate(rotation.between(unit[None], vector[None]), ahead[None])[0]
+        return ((along * vector / far + np.sqrt(shank**2 - along**2) * turned) / shank) @ towards
+
+    unit = leg / np.linalg.norm(leg)
+    ahead = np.cross(unit, [1.0, 0.0, 0.0])
+    ahead /= np.linalg.norm(ahead)
+    along = (leg @ leg + shank**2 - thigh**2) / (2 * np.linalg.norm(leg))
+    knee = along * unit + np.sqrt(shank**2 - along**2) * ahead
+    assert np.linalg.norm(leg - knee) == pytest.approx(thigh)
+    towards = rng.normal(size=3)
+    found = _lean_gradients(leg[None], knee[None], towards[None])[0]
+    step = 1e-6
+    for axis in range(3):
+        moved = [leg + sign * step * np.eye(3)[axis] for sign in (1, -1)]
+        slope = (lean(moved[0], unit, ahead, towards) - lean(moved[1], unit, ahead, towards)) / (2 * step)
+        assert found[axis] == pytest.approx(slope, abs=1e-5)
+
+
+def turned_foot(axis, degrees):
+    """Return the mannequin standing, its left foot turned in the world, and the same motion as it was."""
+    clip = samples.load("stand")
+    own, character = clip.motion[:20], clip.character
+    foot, rotations = character.roles["left_foot"], np.array(clip.motion.rotations[:20])
+    world = Kinematics(own).rotations
+    turn = rotation.exp(np.radians(degrees) * rotation.AXES[axis])
+    above = world[:, int(character.skeleton.parents[foot])]
+    rotations[:, foot] = rotation.multiply(rotation.inverse(above), rotation.multiply(turn, world[:, foot]))
+    return own.like(own.root, rotations, own.offsets), own, character
+
+
+def test_twist_beyond_an_ankles_limit_goes_to_the_knee_and_moves_no_joint():
+    motion, own, character = turned_foot("y", 65.0)
+    legs, foot = legs_of(character), character.roles["left_foot"]
+    assert np.degrees(limit_violations(character, motion.rotations)[:, foot].min()) > 10.0
+    twisted = twist_shanks(motion, character, legs, own)
+    assert np.degrees(limit_violations(character, twisted.rotations).max()) < 0.5
+    before, after = Kinematics(motion), Kinematics(twisted)
+    ankle = [leg.end for leg in legs]
+    np.testing.assert_allclose(after.positions[:, ankle], before.positions[:, ankle], atol=1e-12)
+    np.testing.assert_allclose(
+        np.abs((after.rotations[:, foot] * before.rotations[:, foot]).sum(axis=-1)), 1.0, atol=1e-12
+    )
+
+
+def test_a_foot_bent_up_too_far_asks_the_hips_back_and_one_within_its_limits_asks_nothing():
+    motion, own, character = turned_foot("x", -70.0)
+    legs, planted = legs_of(character), np.ones((2, 20), bool)
+    assert shank_rows(Kinematics(own), character, legs, planted, own) is None
+    directions, least = shank_rows(Kinematics(motion), character, legs, planted, own)
+    assert np.isfinite(least[0]).all()
+    assert not np.isfinite(least[1]).any()
+    vector = Kinematics(motion).positions[:, legs[0].upper] - Kinematics(motion).positions[:, legs[0].end]
+    assert (least[0] > (directions[0] * vector).sum(axis=1)).all()
+    assert shank_rows(Kinematics(motion), character, legs, ~planted, own) is None
