@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := src tests benchmarks examples hatch_build.py
+WORKERS := 3
 BLENDER := $(VENV)/blender
 BLENDER_PYTHON ?= python3.11
 
@@ -21,10 +22,13 @@ install: $(STAMP)-all
 quick: $(STAMP)-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q --quick @tests/quick.txt
 
-# every test, examples and README included; kernels are compiled first, because two workers would compile each twice
+# every test, examples and README included; kernels are compiled first, because workers would compile each once more.
+# Three workers for two cores: some tests wait for processes, sockets and a browser. Modules are compiled once, also
+# where the environment says otherwise: tests start many processes that import them
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)-test page clips
 	$(BIN)/python tests/compile_kernels.py 2
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 # the kernels' tests with bounds checks in compiled code
 bounds: $(STAMP)-test

@@ -22,6 +22,8 @@ numbers     named: UPPER_CASE constants of modules and classes that are one numb
             names end in Settings. inline: float literals in functions, defaults of parameters included, other than
             MATHEMATICAL; powers of ten up to 1e-9 ("epsilons") are counted apart. Integers are not: nearly all of
             them are indices and shapes.
+unused      Public functions, methods and classes whose name occurs nowhere else in the package, nor in docs, examples,
+            benchmarks and the README, and which no decorator hands on.
 lines       comment: lines with nothing but a comment. docstring: lines of strings that stand as statements, those of
             attributes included. code: all other lines that are not blank.
 """
@@ -80,32 +82,41 @@ PARENT = r"\b(p|parents?|above|carrier)\b"
 """What code calls the parent of a joint."""
 IMPLEMENTATIONS: dict[str, tuple[Pattern, ...]] = {
     "two-bone limb": (
-        # the law of cosines: the angle from three lengths, or the third length from two and the angle
+        # the law of cosines: the angle from three lengths
         Pattern((r"\ba(rc)?cos\(", r"/ \(2(\.0)? \* ")),
+    ),
+    "reach of a limb": (
+        # the law of cosines once more: the distance of a limb's ends from its lengths and its flexion
         Pattern((r"2(\.0)? \* \w+ \* \w+ \* (np|math)\.cos\(",)),
-        # a limb prepared for the closed form and written back
-        Pattern((r"\b(bend|reach|reach_all|bend_limb)\(", r"\b(hinge|axis|lower|limb|h[xyz])\b")),
     ),
     "forward kinematics": (
-        # x[joint] = x[parent] + rotated offset, x[joint] = x[parent] @ matrix
-        Pattern((rf"\b(\w+)\[[^=\n]*\] = .*\b\1\[[^=\n]*{PARENT}.*? \+ ", r"\brotate\(| @ ")),
-        Pattern((rf"\b(\w+)\[[^=\n]*\] = .*\b\1\[[^=\n]*{PARENT}.*? @ ",), loops=1),
-        # along a chain of joints, down or up
-        Pattern((r"(\w+), (\w+), (\w+), (\w+) = multiply\(\1, \2, \3, \4, local\[", r"\b(while|chain)\b"), 1),
-        Pattern((r"(\w+), (\w+), (\w+), (\w+) = multiply\(local\[.*\], \1, \2, \3, \4\)", r"\b(while|chain)\b"), 1),
+        # x[joint] = x[parent] + rotated offset
+        Pattern((rf"\b(\w+)\[[^=\n]*\] = .*\b\1\[[^=\n]*{PARENT}.*? \+ ", r"\brotate\(")),
+    ),
+    "along a chain": (
+        # position or rotation of a joint in the frame of one of its ancestors
+        Pattern((r"(\w+), (\w+), (\w+), (\w+) = multiply\(\1, \2, \3, \4, local\[", r"offsets\["), 1),
+        Pattern((r"(\w+), (\w+), (\w+), (\w+) = multiply\(local\[.*\], \1, \2, \3, \4\)", r"\bwhile\b"), 1),
         Pattern((r"(\w+), (\w+), (\w+) = rotate\(\w+\[.*\], \1, \2, \3\)", r"parents", r"\+ offsets\["), 1),
         Pattern((r"(place|position)s? \+ rotation\.rotate\((\w+),", r"multiply\("), 1),
     ),
-    "least squares": (
+    "matrices of a file's nodes": (
+        # the parent's matrix times the node's own
+        Pattern((rf"\b(\w+)\[[^=\n]*\] = .*\b\1\[[^=\n]*{PARENT}.*? @ ",), loops=1),
+    ),
+    "least squares by a library": (
         Pattern((r"\b(lstsq|lsq_linear|least_squares|solveh?_banded|cholesky|cho_solve)\(",)),
         Pattern((r"linalg\.solve\([^,]*(\.T|norm|matrix|system|hessian)",)),
-        # factors of our own: division by, or the root of, what stands on the diagonal
+    ),
+    "factorisation of our own": (
+        # division by, or the root of, what stands on the diagonal
         Pattern((r"(/=? |sqrt\()\w+\[(\w+, )?(\w+), \3\]|pivot = \w+\[(\w+), \4\]", r"-=|- dot\("), 2),
         Pattern((r"\bfactors\[", r"-="), 1),
-        Pattern((r"\bfactor\(", r"\bsubstitute\(")),
+        Pattern((r"sqrt\(\w+\[0\]\)", r"-="), 2),
     ),
 }
-"""What is looked for, and how it is recognised: any one of the patterns will do."""
+"""What is looked for, and how it is recognised: any one of the patterns will do. Who calls an implementation is listed
+with it and is none itself."""
 
 
 @dataclass(frozen=True)
@@ -596,6 +607,37 @@ def _users(package: Package) -> dict[tuple[str, str], set[str]]:
     return users
 
 
+# What nobody uses.
+
+
+def unused(package: Package) -> list[str]:
+    """Public functions, methods and classes that nothing in the package names, nor docs, examples or benchmarks.
+
+    By name alone: one that has the name of something used is not found. What other packages call (handlers, hooks of
+    numba, commands) stands under a decorator, overrides, or is listed and must be judged.
+    """
+    places: dict[str, set[tuple[Path, int]]] = {}
+    for module in package.modules.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Attribute | ast.Name | ast.Constant):
+                named = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "value", None)
+                for word in re.findall(r"\w+", named) if isinstance(named, str) and len(named) < 80 else ():
+                    places.setdefault(word, set()).add((module.path, node.lineno))
+    root = package.src.parent
+    pages = [path for folder in ("docs", "examples", "benchmarks") for path in root.glob(f"{folder}/**/*.*")]
+    pages = [path for path in pages if path.suffix in (".md", ".py") and path.resolve() != Path(__file__).resolve()]
+    said = {word for path in [*pages, *root.glob("README.md")] for word in re.findall(r"\w+", path.read_text("utf-8"))}
+    found = []
+    for module in package.modules.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, (*FUNCTION, ast.ClassDef)) and not node.name.startswith("_") and node.name not in said:
+                own = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                used = any(path != module.path or line not in own for path, line in places.get(node.name, ()))
+                if not used and not node.decorator_list:
+                    found.append(f"{module.path.relative_to(package.src).as_posix()}:{node.lineno} {node.name}")
+    return found
+
+
 # The drawing.
 
 BOX, GAP, ROW, MARGIN, LEAST_WIDTH = (112, 34), 22, 96, 40, 900
@@ -744,6 +786,8 @@ def report(package: Package, *, command: bool = True) -> dict:
     figures[f"complexity.above_{COMPLEX}"] = len(tangled)
     lists["many arguments, kernels"] = [f"{f.arguments:3} {package.where(f)}" for f in many if f.kernel]
     lists["many arguments, others"] = [f"{f.arguments:3} {package.where(f)}" for f in many if not f.kernel]
+    lists["public, and used by tests alone"] = unused(package)
+    figures["unused.public"] = len(lists["public, and used by tests alone"])
     lists["complex functions"] = [f"{f.complexity:3} {package.where(f)}" for f in tangled]
     rows: dict[str, Counter[str]] = {}
     for name, module in package.modules.items():

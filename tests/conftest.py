@@ -16,7 +16,7 @@ from hypothesis import settings
 from real_clips import DATA, SHARED
 from thorough import THOROUGH, thorough
 
-# two workers and their child processes use all cores already: more threads of BLAS would wait for each other
+# workers and their child processes use all cores already: more threads of BLAS would wait for each other
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 

@@ -344,7 +344,7 @@ sys.exit(main(["info", "sample:walk"]))
 def test_demo(capsys, tmp_path, monkeypatch):
     figures = ("short", "sally", "blubby")
     assert tuple(demo.CHARACTERS) == figures
-    tried = thorough(("short", "blubby"), figures)
+    tried = thorough(("blubby",), figures)
     monkeypatch.setattr(demo, "CHARACTERS", {figure: demo.CHARACTERS[figure] for figure in tried})
     report = run_json(capsys, "demo", "-o", tmp_path / "demo")
     assert report["seconds"] < 600

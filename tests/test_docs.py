@@ -19,8 +19,8 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHOWN = {"text", "toml", "json", "csv", "powershell"}
 """Languages of blocks that only show something."""
-SLOW = {"choosing"}
-"""Pages whose commands solve for many seconds at 120 frames per second."""
+AT_FULL_RATE = {"manipulation", "samples"}
+"""Pages that name frames of samples, which have 120 a second; the other pages run on samples of 30."""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -58,7 +58,7 @@ def steps(page: Path) -> list[tuple[str, Any]]:
 def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, capsys, request):
     """All blocks of a page in one folder, in order, each Python block with names of its own."""
     monkeypatch.chdir(tmp_path)
-    if page.stem in SLOW:
+    if page.stem not in AT_FULL_RATE:
         request.getfixturevalue("coarse_samples")
     for language, step in steps(page):
         if step[0] == "compare" and not THOROUGH:

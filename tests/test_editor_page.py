@@ -23,6 +23,8 @@ pytestmark = [
     pytest.mark.skipif(not (STATIC / "app.js").is_file(), reason="the page is not built: python hatch_build.py"),
 ]
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+VIEW = {"viewport": {"width": 1280, "height": 720}, "device_scale_factor": 0.5}
+"""Half as many pixels each way as on a screen: here the processor draws them all."""
 PATIENCE = 90.0
 
 
@@ -131,7 +133,7 @@ class Page:
 
 @pytest.fixture
 def page(browser, editor):
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, accept_downloads=True)
+    context = browser.new_context(**VIEW, accept_downloads=True)
     made = Page(context.new_page(), editor.address)
     yield made
     assert made.problems == []
@@ -283,7 +285,7 @@ def test_mistakes_are_reported_and_nothing_is_lost(page, tmp_path):
 
 
 def test_leaving_with_unsaved_edits_asks_first(browser, editor):
-    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context = browser.new_context(**VIEW)
     page = Page(context.new_page(), editor.address)
     page.page.click("#tab-scene")
     page.page.click("text=Box")
@@ -299,7 +301,7 @@ def test_leaving_with_unsaved_edits_asks_first(browser, editor):
 
 
 def test_two_tabs_do_not_disturb_each_other(browser, editor):
-    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context = browser.new_context(**VIEW)
     one, other = Page(context.new_page(), editor.address), Page(context.new_page(), editor.address)
     assert one.state()["figure"]["session"] != other.state()["figure"]["session"]
     one.page.bring_to_front()
@@ -317,7 +319,7 @@ def test_two_tabs_do_not_disturb_each_other(browser, editor):
 
 def test_after_kill_9_the_last_edit_comes_back(browser, tmp_path):
     editor = start_editor(tmp_path)
-    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context = browser.new_context(**VIEW)
     try:
         page = Page(context.new_page(), editor.address)
         page.go_to(100)

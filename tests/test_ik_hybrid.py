@@ -32,6 +32,7 @@ from footplant.solve.ik.limb import Reach
 from footplant.solve.ik.limb_goals import LimbAims, carriers
 from footplant.solve.ik.pins import FootRamps, PinTable
 from random_figures import random_motion
+from thorough import thorough
 
 ENDS = ("left_hand", "right_hand", "left_foot", "right_foot")
 
@@ -583,14 +584,15 @@ def test_nan_on_bare_arrays_is_an_error_that_says_where(walk):
         hybrid.solve_pose(root, rotations, places, turns)
 
 
-def test_ten_thousand_constraints_take_seconds(walk):
-    motion = walk.motion[np.arange(10_000) % len(walk.motion)]
+def test_thousands_of_constraints_take_seconds(walk):
+    count = thorough(2_000, 10_000)
+    motion = walk.motion[np.arange(count) % len(walk.motion)]
     hand = Point(walk.character.require_roles()["left_hand"])
-    places = Kinematics(motion).point(hand) + np.random.default_rng(0).normal(scale=0.03, size=(10_000, 3))
+    places = Kinematics(motion).point(hand) + np.random.default_rng(0).normal(scale=0.03, size=(count, 3))
     asked = [Position(point=hand, target=place, frames=(frame,)) for frame, place in enumerate(places)]
     began = time.process_time()
     found = Hybrid(walk.character).solve(motion, asked)
-    assert time.process_time() - began < 20.0
+    assert time.process_time() - began < 2.0 + 0.0018 * count
     assert found.reached.mean() > 0.99
     crowd = Hybrid(walk.character).solve(motion[:1], [replace(constraint, frames=None) for constraint in asked])
     assert np.isfinite(crowd.motion.rotations).all()

@@ -39,6 +39,7 @@ from footplant.solve.ik.bounds import no_bounds, pose_bounds
 from footplant.solve.ik.numeric import Numeric
 from footplant.solve.ik.pins import collect
 from random_figures import random_motion
+from thorough import thorough
 
 
 @pytest.fixture(scope="module")
@@ -446,20 +447,21 @@ def test_a_warm_start_ends_at_the_same_place(walk):
     np.testing.assert_array_equal(away.motion.rotations[:, toes], motion.rotations[:, toes])
 
 
-def test_ten_thousand_constraints_take_seconds(walk):
-    motion = walk.motion[np.arange(10_000) % len(walk.motion)]
+def test_thousands_of_constraints_take_seconds(walk):
+    count = thorough(2_000, 10_000)
+    motion = walk.motion[np.arange(count) % len(walk.motion)]
     hand = Point(walk.character.require_roles()["left_hand"])
-    places = Kinematics(motion).point(hand) + np.random.default_rng(0).normal(scale=0.05, size=(10_000, 3))
+    places = Kinematics(motion).point(hand) + np.random.default_rng(0).normal(scale=0.05, size=(count, 3))
     asked = [Position(point=hand, target=place, frames=(frame,)) for frame, place in enumerate(places)]
     began = time.process_time()
     found = Numeric().solve(motion, asked)
-    assert time.process_time() - began < 20.0
+    assert time.process_time() - began < 2.0 + 0.0018 * count
     assert found.reached.all()
     crowd = [replace(constraint, frames=None) for constraint in asked]
     began = time.process_time()
     one = Numeric().solve(motion[:1], crowd)
-    assert time.process_time() - began < 20.0
-    # ten thousand equals at one frame meet in their middle
+    assert time.process_time() - began < 2.0 + 0.0018 * count
+    # thousands of equals at one frame meet in their middle
     np.testing.assert_allclose(Kinematics(one.motion).point(hand)[0], places.mean(axis=0), atol=1e-3)
 
 

@@ -777,9 +777,6 @@ CHEAP: dict[str, Draw] = {
         d(arrays(np.eye(4))), d(arrays([0.25, 0.5, 0.25])), ends=d(word("hold", "zero", "reflect"))
     ),
     "smooth_envelope": lambda d: spline.smooth_envelope(d(arrays(np.ones(8))), d(whole(2))),
-    "smooth_curve": lambda d: spline.smooth_curve(
-        d(arrays(np.ones(8))), d(real(2.0)), d(arrays(np.ones((8, 2)))), d(real(1.0))
-    ),
     "smooth_above": lambda d: spline.smooth_above(d(arrays(np.ones(8))), d(arrays(np.zeros(8, bool))), d(whole(2))),
     "Plane": lambda d: (lambda p, x: (p.distance(x), p.closest(x)))(
         geometry.Plane(d(arrays([0.0, 0, 0])), d(arrays([0.0, 1, 0]))), d(arrays(np.eye(3)))

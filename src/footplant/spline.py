@@ -143,30 +143,6 @@ def smooth_envelope(values: ArrayLike, half: int) -> NDArray:
     return filter_fir(highest, kernel / kernel.sum())
 
 
-def smooth_curve(weights: NDArray, bend: float, wanted: NDArray, rest: float = 1.0) -> NDArray:
-    """Return curves (F,) or (F, k), F ≥ 3, that minimise Σ w·x² − 2·x·wanted + bend·|x″|² + damping·|x′|², in frames.
-
-    weights: (F,), at least `rest` each; wanted: (F,) or (F, k), targets times their weights. damping = 2√(bend·rest) is
-    critical: the curves return to 0 without overshoot where only `rest` acts.
-    """
-    from footplant.kernels import smoothing as kernel
-
-    wanted = real_array(wanted, "targets")
-    if wanted.ndim not in (1, 2) or len(wanted) < 3:
-        raise ArgumentError(f"expected targets of shape (F ≥ 3,) or (F ≥ 3, k), got {wanted.shape}")
-    weights = shaped(weights, (len(wanted),), "weights")
-    all_finite(wanted, "what is wanted")
-    real_number(bend, "bend", low=0.0)
-    real_number(rest, "rest", above=0.0)
-    if (weights < 0.0).any():
-        raise ArgumentError(f"expected weights of 0 or more, got {weights.min():g}")
-    columns = np.ascontiguousarray(wanted).reshape(len(wanted), -1)
-    out, room = np.empty_like(columns), np.empty((len(weights), 3))
-    # the speed's factor is that of critical damping
-    kernel.smooth_curve(np.ascontiguousarray(weights, float), bend, 2.0 * np.sqrt(bend * rest), columns, room, out)
-    return all_finite(out, "the curve").reshape(np.shape(wanted))
-
-
 OBSTACLE_PENALTIES = (1e4, 1e6)
 """Penalties of `smooth_above` for being below the values and for being off 0 where held, relative to being off 0."""
 ACTIVE_SET_ROUNDS = 8

@@ -25,7 +25,7 @@ export class Stage {
     this.software = wanted ? wanted !== "high" : !fast || isSoftware(fast);
     const made = fast ? { canvas, context: fast } : { canvas, antialias: !this.software };
     this.renderer = new THREE.WebGLRenderer({ ...made, powerPreference: "high-performance" });
-    this.renderer.setPixelRatio(this.software ? 1 : Math.min(window.devicePixelRatio, 2));
+    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, this.software ? 1 : 2));
     this.renderer.shadowMap.enabled = !this.software;
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
     this.scene.background = new THREE.Color(BACKGROUND);
