@@ -326,10 +326,10 @@ def test_relations_across_frames():
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
     np.testing.assert_allclose(slow.residual(Kinematics(motion))[:, 0], 2.0 / motion.fps - steps[2:])
     assert isinstance(slow, AcrossFrames)
-    calm = AccelerationLimit(point=Point(3), most=9.0, frames=(0, 2, 3, 5))
-    np.testing.assert_array_equal(calm.groups(6), [[1, 2, 3], [2, 3, 4]])
+    limit = AccelerationLimit(point=Point(3), most=9.0, frames=(0, 2, 3, 5))
+    np.testing.assert_array_equal(limit.groups(6), [[1, 2, 3], [2, 3, 4]])
     bends = np.linalg.norm(np.diff(places, n=2, axis=0), axis=1)
-    np.testing.assert_allclose(calm.residual(Kinematics(motion))[:, 0], 9.0 / motion.fps**2 - bends[1:3])
+    np.testing.assert_allclose(limit.residual(Kinematics(motion))[:, 0], 9.0 / motion.fps**2 - bends[1:3])
     with pytest.raises(ConstraintError, match=r"expected frames in 0\.\.5, got \(1, 9\)"):
         replace(same, pair=(1, 9)).groups(6)
 

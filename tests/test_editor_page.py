@@ -25,7 +25,7 @@ pytestmark = [
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 VIEW = {"viewport": {"width": 1280, "height": 720}, "device_scale_factor": 0.5}
 """Half as many pixels each way as on a screen: here the processor draws them all."""
-PATIENCE = 90.0
+TIMEOUT = 90.0
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ class Page:
 
     def wait(self, condition: str) -> None:
         """Wait until a function of the page is true; evaluated from outside, because the page's policy forbids eval."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not self.page.evaluate(condition):
             if time.monotonic() > end:
                 shown = self.page.evaluate("() => window.__fp && window.__fp.state().toasts")
@@ -76,7 +76,7 @@ class Page:
 
     def bar(self, mark: str) -> dict:
         """The position of a bar of the timeline, after the page has drawn the changes."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         found = None
         while found is None and time.monotonic() < end:
             self.draw()
@@ -373,7 +373,7 @@ def test_drive_mode_walks_and_kicks(page):
         feet,
     )
     # a kick starts when the walk has come to its end
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while page.ask("() => window.highest") <= 0.5:
         assert time.monotonic() < end
         page.page.keyboard.press("k", delay=150)
@@ -398,7 +398,7 @@ def test_a_stream_moves_the_character(page):
     page.wait("() => window.__fp.state().driving === 'live'")
     encoder = PoseEncoder("vmc", clip.character)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         for frame in itertools.cycle(range(0, len(clip.motion), 2)):
             sender.sendto(
                 encoder.encode(clip.motion.root[frame], clip.motion.rotations[frame], time.monotonic()),

@@ -76,7 +76,7 @@ def test_plants_are_kept_only_on_request():
 
 @pytest.mark.parametrize(("drop", "status", "drift"), [(0.15, Status.SOLVED, 1.0), (0.25, Status.CONFLICT, 5.0)])
 def test_feet_that_swing_stay_out_of_the_ground_when_hips_are_drawn_down(drop, status, drift):
-    """By 25 cm, ankles are at their limits at the end of a stance, and the heel gives way; the report says so."""
+    """By 25 cm, ankles are at their limits at the end of a stance, and the heel moves; the report says so."""
     hips = WALK.character.require_roles()["hips"]
     low = Kinematics(WALK.motion).positions[160:240, hips] - [0.0, drop, 0.0]
     solution = fit(WALK, [Position(point=Point(hips), target=low, frames=range(160, 240), ramp=(0.3, 0.3))])

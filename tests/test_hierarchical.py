@@ -104,8 +104,8 @@ def test_what_a_shaking_source_holds_is_stilled_frame_by_frame(walk):
     assert usual.report.levels[-1].worst_share > 1.2
     assert finer.report.levels[-1].worst_share < 0.8
     away = np.abs(np.arange(len(root)) - 146) > 40
-    calm = Hierarchical(further=3, exact=False).solve(replace(problem, motion=walk.motion))
-    assert np.abs((finer.motion.root - calm.motion.root)[away]).max() < 1e-3, "and only there"
+    smooth = Hierarchical(further=3, exact=False).solve(replace(problem, motion=walk.motion))
+    assert np.abs((finer.motion.root - smooth.motion.root)[away]).max() < 1e-3, "and only there"
 
 
 def test_the_trunk_leans_to_where_limbs_alone_do_not_reach(walk):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import footplant
-from footplant import FormatError, Kinematics, Skin, Take, rotation
-from footplant.io import atomic, conversion, formats
+from footplant import FormatError, Kinematics, Skin, Take, atomic, rotation
+from footplant.io import conversion, formats
 from footplant.io.character import RawCharacter
 from footplant.samples import mannequin
 from random_figures import random_motion, random_skeleton
@@ -164,7 +164,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
     path = tmp_path / "out.txt"
     path.write_text("before")
     program = (
-        "import sys, time\nfrom footplant.io.atomic import open_atomic\n"
+        "import sys, time\nfrom footplant.atomic import open_atomic\n"
         "with open_atomic(sys.argv[1], 'w') as file:\n"
         "    file.write('x' * 100000); file.flush(); print('writing', flush=True); time.sleep(60)\n"
     )

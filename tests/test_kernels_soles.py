@@ -1,4 +1,4 @@
-"""The compiled loops that put feet right, against the same mathematics in NumPy."""
+"""The compiled loops of foot-skate cleanup, against the same mathematics in NumPy."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.atomic import open_atomic, write_atomic
 from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError
-from footplant.io.atomic import open_atomic, write_atomic
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 

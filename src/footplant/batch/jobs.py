@@ -204,8 +204,8 @@ def _convert(task: Task) -> dict[str, Any]:
 def _contacts(task: Task) -> dict[str, Any]:
     import json
 
+    from footplant.atomic import write_atomic
     from footplant.contacts.detection import find_contacts
-    from footplant.io.atomic import write_atomic
 
     clip = _load(task)
     found = find_contacts(clip, hands=bool((task.parameters or {}).get("hands", False)))

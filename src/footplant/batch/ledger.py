@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from footplant.atomic import write_atomic
 from footplant.batch.settings import SETTINGS
 from footplant.errors import FormatError
-from footplant.io.atomic import write_atomic
 
 NAME = "ledger.jsonl"
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from footplant.atomic import write_atomic
 from footplant.batch.jobs import Task
 from footplant.batch.ledger import Ledger
 from footplant.batch.run import result_of, worst_first
 from footplant.batch.worker import Worker
-from footplant.io.atomic import write_atomic
 from footplant.plot.page import GREY, STYLE, require_matplotlib
 from footplant.plot.report import AFTER, BEFORE
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Protocol
 
+from footplant.atomic import open_atomic
 from footplant.batch.cluster import recover_outcomes
 from footplant.batch.jobs import Task
 from footplant.batch.ledger import Ledger
@@ -19,7 +20,6 @@ from footplant.batch.plan import Batch
 from footplant.batch.settings import SETTINGS
 from footplant.batch.worker import Limits, Worker
 from footplant.errors import FormatError
-from footplant.io.atomic import open_atomic
 
 
 class Engine(Protocol):

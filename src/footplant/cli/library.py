@@ -92,8 +92,8 @@ def graph(
 
     Example: footplant graph clips -o graph.json
     """
+    from footplant.atomic import write_atomic
     from footplant.blending.graph import build_graph
-    from footplant.io.atomic import write_atomic
 
     _check_out(out, (".json",), [], overwrite)
     drawn = None if picture == "none" else picture or str(Path(out).with_suffix(".png"))

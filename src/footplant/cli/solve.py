@@ -107,7 +107,7 @@ def _write_extras(solved: Solved, markers: Any, report: str | None, picture: str
     if report is not None:
         import json
 
-        from footplant.io.atomic import write_atomic
+        from footplant.atomic import write_atomic
 
         write_atomic(report, json.dumps(solved.report.to_dict(), indent=2, allow_nan=False) + "\n")
     if picture is not None:

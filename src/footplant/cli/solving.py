@@ -139,7 +139,7 @@ def write_report(solution: Solution, clip: Clip, path: str) -> None:
     """Write the report as JSON, HTML or PNG, by the extension."""
     import json
 
-    from footplant.io.atomic import write_atomic
+    from footplant.atomic import write_atomic
 
     ending = Path(path).suffix.lower()
     if ending == ".json":

@@ -1,4 +1,4 @@
-"""The autosave journal: every edit is one line, on disk before the page is told that it is done.
+"""The autosave journal: every edit is one line, on disk before the page receives the answer.
 
 One folder per session, in the user's state folder: `journal.jsonl`, and `files` with the uploads. After a crash or a
 kill the lines are applied again; an incomplete last line is ignored.
@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from footplant.atomic import sync_folder
 from footplant.errors import FormatError
-from footplant.io.atomic import sync_folder
 
 KEPT_DAYS = 30
 """Days for which journals of ended sessions are kept."""
@@ -64,7 +64,7 @@ class Journal:
 
     def keep(self, name: str, data: bytes) -> str:
         """Write an uploaded file to disk; return the name by which edits refer to it."""
-        from footplant.io.atomic import write_atomic
+        from footplant.atomic import write_atomic
 
         path = self.files / free_name(self.files, name)
         write_atomic(path, data)

@@ -46,7 +46,7 @@ class ShellSettings:
     forearm: tuple[float, ...] = (0.2, 0.45, 0.7, 0.95)
     """Fractions of the forearm at which spheres are centred."""
     elbow: float = 0.25
-    """Fraction of the upper arm's radius that is kept out of the trunk at the elbow: flesh gives way."""
+    """Fraction of the upper arm's radius that is kept out of the trunk at the elbow: soft tissue is compressed."""
     forearm_percentile: float = 85.0
     """Percentile of the distances of the skin from the bone that is the radius of a sphere."""
 

@@ -22,8 +22,8 @@ from typing import IO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.atomic import open_atomic
 from footplant.errors import FormatError
-from footplant.io.atomic import open_atomic
 
 MAX_MEMBERS = 10_000
 """Maximum members of an archive."""

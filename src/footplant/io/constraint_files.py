@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from footplant.atomic import write_atomic
 from footplant.constraints import Constraint, from_data, to_data
 from footplant.errors import FormatError
-from footplant.io.atomic import write_atomic
 from footplant.skeleton import Character
 from footplant.text_files import parse_toml, read_text
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.atomic import open_atomic
 from footplant.errors import FormatError
-from footplant.io.atomic import open_atomic
 from footplant.io.conversion import UNITS, turn_of
 from footplant.io.marker_conversion import RawMarkers, undo_marker_conversion
 from footplant.markers import Markers

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from footplant import humanoid, rotation
 from footplant.errors import MotionError
 from footplant.humanoid.proportions import Proportions, apply_proportions
-from footplant.optical.marker_sets import AT_HIP, LANDMARKS, ON_FLESH, MarkerPlacement
+from footplant.optical.marker_sets import AT_HIP, LANDMARKS, ON_SOFT_TISSUE, MarkerPlacement
 from footplant.optical.settings import BODY_PRIOR, POSE
 from footplant.skeleton import Character
 
@@ -193,7 +193,7 @@ class MarkerBody:
                 # anywhere on the segment: take its middle
                 below = [child for child in range(len(places)) if mannequin.skeleton.parents[child] == own]
                 world = np.mean([places[own], *places[below]], axis=0)
-                spread[row] = 2.0 * ON_FLESH
+                spread[row] = 2.0 * ON_SOFT_TISSUE
             else:
                 landmark = LANDMARKS[item.landmark]
                 world = np.array(landmark.place) * [item.side, 1.0, 1.0]

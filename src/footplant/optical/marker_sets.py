@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-ON_BONE, ON_FLESH = 0.008, 0.07
-"""Metres, standard deviation of a marker from its landmark: on a bony prominence, and on the flesh of a segment."""
+ON_BONE, ON_SOFT_TISSUE = 0.008, 0.07
+"""Metres, standard deviation of a marker from its landmark: on a bony prominence, and on soft tissue."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ LANDMARKS: dict[str, Landmark] = {
     "iliac crest": Landmark("hips", (0.145, 1.03, 0.0)),
     "pelvis": Landmark("hips", (0.0, 0.98, -0.05), 0.15),
     "trochanter": Landmark("upper_leg", (0.165, 0.90, 0.0), 0.03),
-    "thigh": Landmark("upper_leg", (0.17, 0.69, 0.0), ON_FLESH),
+    "thigh": Landmark("upper_leg", (0.17, 0.69, 0.0), ON_SOFT_TISSUE),
     "knee": Landmark("upper_leg", (0.146, 0.49, 0.0)),
     "inner knee": Landmark("upper_leg", (0.034, 0.49, 0.0)),
-    "shin": Landmark("lower_leg", (0.14, 0.285, 0.0), ON_FLESH),
+    "shin": Landmark("lower_leg", (0.14, 0.285, 0.0), ON_SOFT_TISSUE),
     "ankle": Landmark("lower_leg", (0.132, 0.08, -0.01)),
     "inner ankle": Landmark("lower_leg", (0.048, 0.08, -0.01)),
     "heel": Landmark("foot", (0.09, 0.04, -0.08)),
     "forefoot": Landmark("foot", (0.1, 0.055, 0.12)),
     "outer foot": Landmark("foot", (0.147, 0.025, 0.1)),
     "inner foot": Landmark("foot", (0.06, 0.035, 0.12)),
-    "foot": Landmark("foot", (0.10, 0.06, 0.03), ON_FLESH),
+    "foot": Landmark("foot", (0.10, 0.06, 0.03), ON_SOFT_TISSUE),
     "toe tip": Landmark("toes", (0.105, 0.02, 0.195)),
     "neck base": Landmark("chest", (0.0, 1.47, -0.09)),
     "back": Landmark("chest", (0.0, 1.23, -0.126), 0.04),
@@ -55,7 +55,7 @@ LANDMARKS: dict[str, Landmark] = {
     "trunk": Landmark("chest", (0.0, 1.33, -0.02), 0.15),
     "shoulder": Landmark("clavicle", (0.175, 1.474, -0.025)),
     "back of the shoulder": Landmark("clavicle", (0.15, 1.42, -0.09), 0.04),
-    "upper arm": Landmark("upper_arm", (0.32, 1.455, -0.055), ON_FLESH),
+    "upper arm": Landmark("upper_arm", (0.32, 1.455, -0.055), ON_SOFT_TISSUE),
     "elbow": Landmark("upper_arm", (0.465, 1.462, -0.025)),
     "inner elbow": Landmark("upper_arm", (0.465, 1.378, -0.025)),
     "forearm": Landmark("lower_arm", (0.59, 1.46, -0.025), 0.05),

@@ -58,7 +58,7 @@ def new_sheet(tall: float, title: str, subtitle: str) -> Any:
 
 def save_sheet(figure: Any, path: Path, dpi: int) -> None:
     """Write the figure as a PNG file, atomically."""
-    from footplant.io.atomic import write_atomic
+    from footplant.atomic import write_atomic
 
     buffer = io.BytesIO()
     with warnings.catch_warnings():

@@ -85,7 +85,7 @@ def report_page(report: Report, clip: Clip, path: str | Path, *, poses: str | Pa
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise FormatError(f"expected a file name ending in .html, got {path.suffix or 'no extension'!r}", path=path)
-    from footplant.io.atomic import write_atomic
+    from footplant.atomic import write_atomic
 
     with tempfile.TemporaryDirectory() as folder:
         sheet = report_sheet(report, clip, Path(folder) / "report.png")

@@ -166,7 +166,7 @@ class BodyParts:
         return self.of(*(f"{side}_{part}" for part in parts))
 
     @cached_property
-    def flesh(self) -> NDArray:
+    def body_vertices(self) -> NDArray:
         """Indices of all vertices that are not props."""
         return np.flatnonzero(self.part != PROP)
 
@@ -255,15 +255,15 @@ def measure_skin(pair: MotionPair, motion: Motion, character: Character, ground:
     spread = np.unique(np.linspace(0, pair.frames - 1, SPREAD).astype(int))
     touching, flat = _hands_at_body(pair), _flat_frames(pair)
     wanted = np.array(sorted({*spread.tolist(), *touching, *(frame for frames in flat.values() for frame in frames)}))
-    # lengths are told on a skin of 1.7 m: bones make both bodies one size, but a big head makes the skin taller
-    tall = max(BODY, float(np.ptp(body.rest[body.flesh, 1])) * pair.result.scale)
+    # lengths refer to a skin of 1.7 m: bones make both bodies one size, but a big head makes the skin taller
+    tall = max(BODY, float(np.ptp(body.rest[body.body_vertices, 1])) * pair.result.scale)
     millimetres = 1000.0 * pair.result.scale * BODY / tall
     deepest, lows = _Deepest(body, pair, wanted, tall / pair.result.scale), np.empty(len(wanted))
     gaps, tilts = _Gaps(body, pair.result.scale), _Tilts(body, pair.result.scale)
     shapes = body.posed(Kinematics(motion), wanted + pair.result_first)
     for number, (frame, shape) in enumerate(zip(wanted.tolist(), shapes)):
         deepest.add(number, shape)
-        lows[number] = _lowest(shape[body.flesh], ground)
+        lows[number] = _lowest(shape[body.body_vertices], ground)
         for side, part, distance in touching.get(frame, ()):
             gaps.add(shape, side, part, distance)
         for side, frames in flat.items():
@@ -397,7 +397,7 @@ def _floor(
 ) -> tuple[float | None, int | None, float | None]:
     """Return depth below the floor with its frame, and the distance of the floor from y = 0, in the result's metres.
 
-    The floor is where the lowest vertices usually are while the source stands; none can be told on stairs and boxes.
+    The floor is where the lowest vertices usually are while the source stands; there is none on stairs and boxes.
     lows: heights of the lowest vertices at the frames, above the ground if it is given.
     """
     lowest = int(lows.argmin())

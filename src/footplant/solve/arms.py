@@ -230,7 +230,7 @@ def _find_tables(target: Character):
 
 
 def stature(character: Character) -> float:
-    """Return a height told by the bones of legs and trunk alone, metres: crowns, hats and big heads do not count."""
+    """Return the height of a body from its legs and trunk, metres: crowns, hats and big heads do not count."""
     roles, skeleton = character.require_roles(), character.skeleton
     lengths = np.linalg.norm(skeleton.offsets, axis=1)
 

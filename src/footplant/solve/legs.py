@@ -33,7 +33,7 @@ from footplant.errors import ArgumentError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
-from footplant.solve.ik.limb import Limb, limb_of
+from footplant.solve.ik.limb import Limb, end_distance, limb_of
 
 SIDES = ("left", "right")
 
@@ -373,8 +373,7 @@ def _flags(values: NDArray, frames: int, what: str) -> NDArray:
 
 def _distance(bones: NDArray, flexions: NDArray) -> NDArray:
     """Return distances (2, F) from hip joint to ankle, metres, for bones (2, 2, F) and flexions (2, F)."""
-    thigh, shank = bones[:, 0], bones[:, 1]
-    return np.sqrt(thigh**2 + shank**2 + 2.0 * thigh * shank * np.cos(flexions))
+    return end_distance(bones[:, 0], bones[:, 1], flexions)
 
 
 def _bone_lengths(positions: NDArray, limb: Limb) -> NDArray:

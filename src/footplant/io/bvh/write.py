@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.atomic import open_atomic
 from footplant.clip import Clip, Conversion
 from footplant.errors import FormatError
-from footplant.io.atomic import open_atomic
 from footplant.io.bvh.header import MAX_LENGTH
 from footplant.io.bvh.layout import BvhLayout, channel_kind
 from footplant.io.bvh.positions import judge_positions

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.atomic import open_atomic
 from footplant.errors import FormatError
-from footplant.io.atomic import open_atomic
 
 MAGIC = b"Kaydara FBX Binary  \x00\x1a\x00"
 VERSION = 7400

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.atomic import write_atomic
 from footplant.errors import FormatError
-from footplant.io.atomic import write_atomic
 from footplant.io.gltf.document import BIN_CHUNK, JSON_CHUNK, MAGIC, Document
 
 _COMPONENT_TYPES = {"f4": 5126, "u1": 5121, "u2": 5123, "u4": 5125}

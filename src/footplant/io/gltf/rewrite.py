@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.atomic import write_atomic
 from footplant.clip import Clip, Take
-from footplant.io.atomic import write_atomic
 from footplant.io.file_space import in_file_space
 from footplant.io.gltf.animation import SETTINGS, Animation, list_takes, read_motion
 from footplant.io.gltf.bones import ANIMATION, HumanBones

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.atomic import write_atomic
 from footplant.clip import Clip
-from footplant.io.atomic import write_atomic
 from footplant.io.file_space import in_file_space
 from footplant.io.source import PackedSource
 from footplant.io.usd.characters import UsdCharacter, read_motion

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.atomic import write_atomic
 from footplant.clip import Clip
-from footplant.io.atomic import write_atomic
 from footplant.io.usd.characters import invert
 from footplant.io.usd.extract import END_SITES
 from footplant.io.usd.library import modules, reporting

@@ -26,7 +26,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import IkSolution, missing_joint, require_joints
 from footplant.skeleton import Character, MovingPoint
-from footplant.solve.ik.limb import LIMBS, Limb, Reach, limbs_of
+from footplant.solve.ik.limb import LIMBS, Limb, Reach, end_distance, limbs_of
 from footplant.solve.ik.limb_goals import LimbAims, LimbGoals, carriers, is_curved
 from footplant.solve.ik.settings import HYBRID
 from footplant.solve.ik.threads import in_parts
@@ -34,7 +34,7 @@ from footplant.solve.ik.trunk_rows import trunk_rows
 
 
 def _one(values: NDArray, shape: tuple[int, ...], what: str) -> NDArray:
-    """(1, …) a copy of one frame's numbers; whether they are finite is told by the answer: this is called live."""
+    """(1, …) a copy of one frame's numbers; the answer shows whether they are finite: this is called live."""
     return np.array(shaped(values, shape, what, MotionError, finite=False))[None]
 
 
@@ -301,9 +301,7 @@ class Hybrid:
                 sum(np.linalg.norm(offsets[:, joint], axis=1) for joint in bone[1:])
                 for bone in (skeleton.chain(limb.lower, limb.upper), skeleton.chain(limb.end, limb.lower))
             )
-            # law of cosines at the largest flexion
-            folded = upper**2 + lower**2 + 2.0 * upper * lower * np.cos(limb.flexion[1])
-            out[:, number, 0] = np.sqrt(np.maximum(folded, 0.0)) / HYBRID.usable_length
+            out[:, number, 0] = end_distance(upper, lower, limb.flexion[1]) / HYBRID.usable_length
             out[:, number, 1] = HYBRID.usable_length * (upper + lower)
         return out
 

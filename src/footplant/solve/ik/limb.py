@@ -191,6 +191,11 @@ def place(
     return LimbSolution(replace(motion, rotations=rotations), residual, flexion, status)
 
 
+def end_distance(upper: NDArray, lower: NDArray, flexion: NDArray | float) -> NDArray:
+    """Return the distance of a limb's ends, metres, from the lengths of its bones and its flexion (law of cosines)."""
+    return np.sqrt(np.maximum(upper**2 + lower**2 + 2.0 * upper * lower * np.cos(flexion), 0.0))
+
+
 def _bone(motion: Motion, chain: Sequence[int]) -> tuple[NDArray, NDArray]:
     """Return the last joint of a chain in the first one's frame: position (F, 3), and its parent's rotation (F, 4)."""
     offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets

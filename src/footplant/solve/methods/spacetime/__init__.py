@@ -97,11 +97,11 @@ class Spacetime:
         while True:
             knots = search.knots(spacing, span.start - int(frames[0]), len(span), self.window is not None)
             if knots.count:
-                patience = SPACETIME.patience[0 if closing else 1]
-                found, moved = search.run(knots, found, patience)
+                idle_steps = SPACETIME.idle_steps[0 if closing else 1]
+                found, moved = search.run(knots, found, idle_steps)
                 if search.give_up(moved):
                     gave_up = True
-                    found, moved = search.run(knots, found, patience)
+                    found, moved = search.run(knots, found, idle_steps)
                 root, local = np.array(motion.root), np.array(motion.rotations)
                 root[frames], local[frames] = moved.root, moved.rotations
                 solved = motion.like(root, local, motion.offsets)

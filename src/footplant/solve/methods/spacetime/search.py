@@ -95,10 +95,10 @@ class Search:
         first[part], weights[:, part] = inner.first, (inner.basis, inner.speeding, inner.bending)
         return replace(inner, first=first, basis=weights[0], speeding=weights[1], bending=weights[2])
 
-    def run(self, knots: Knots, start: NDArray | None, patience: int) -> tuple[NDArray, Motion]:
+    def run(self, knots: Knots, start: NDArray | None, idle_steps: int) -> tuple[NDArray, Motion]:
         """Search from a displacement (F, 1+J, 3); return the displacement found, and the motion with it.
 
-        patience: how many consecutive steps may gain little.
+        idle_steps: how many consecutive steps may gain little.
         """
         rows, fps = self.rows, self.problem.motion.fps
         system = System(knots, rows.border(knots), self.change, self.speed, self.bend)
@@ -134,12 +134,12 @@ class Search:
             if stage == len(penalties) - 1 and converging:
                 idle = idle + 1 if now > 0.8 * left or longest < SPACETIME.least_step else 0
                 left = min(left, now)
-                if idle > patience:
+                if idle > idle_steps:
                     break
             held = held + 1
             if converging or held > 3:
                 stage, held = min(stage + 1, len(penalties) - 1), 0
-        self.progressing = idle <= patience
+        self.progressing = idle <= idle_steps
         self.others, self.shifts = others, at.shifts
         out = np.zeros((len(at.displacements), 3 * (1 + len(rows.skeleton))))
         out[:, rows.columns] = at.displacements

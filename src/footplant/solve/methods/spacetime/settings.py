@@ -69,7 +69,7 @@ class SpacetimeSettings:
     """A step shorter than this counts as no progress."""
     met_share: float = 0.5
     """Share of its tolerance below which a constraint counts as met by the search."""
-    patience: tuple[int, int] = (1, 4)
+    idle_steps: tuple[int, int] = (1, 4)
     """Consecutive steps with little gain before the search ends: with a closing pass by limbs, and without.
     Inequalities that alternate between violated and met make the error oscillate on its way down."""
     out_of_reach: float = 0.1
