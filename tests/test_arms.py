@@ -19,7 +19,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.samples import load_character
 from footplant.skeleton import Character
-from footplant.solve.arms import solve_arms
+from footplant.solve.arms import ArmSettings, solve_arms
 from footplant.transfer import transfer
 
 FRAMES, FPS = 60, 60.0
@@ -181,3 +181,16 @@ def test_forearms_beside_a_belly_keep_their_direction():
         off.append(np.degrees(np.arccos(np.clip(ways[0] @ ways[1], -1.0, 1.0))))
     assert off[0] > 5.0
     assert off[1] < 0.7 * off[0]
+
+
+def test_hands_stay_as_close_to_the_body_as_the_source_s():
+    """A hand that hangs beside the thigh in the source comes near the thigh."""
+    source, target = standing("mannequin", 1.5), standing("sally", 1.3)
+    kinematics = Kinematics(source)
+    without = ArmSettings(close=0.0)
+    found = [
+        clearance(solve_arms(target, character("sally"), kinematics, character("mannequin"), settings=settings).motion,
+                  "sally", "left_leg")[FRAMES // 2]
+        for settings in (ArmSettings(), without)
+    ]  # fmt: skip
+    assert found[0] < 0.3 * found[1]

@@ -151,9 +151,32 @@ def test_swinging_palms_are_no_contacts():
     kept = without_idle_palms(found, HEIGHT)
     assert [(p.point, p.start) for p in kept.plants] == [("left_palm", 60), ("right_palm", 10), ("left_heel", 0)]
     target = load_character("sally")
-    plants = palm_plants(kept, target, lambda places: 1.5 * places)
+    plants = palm_plants(kept, target, lambda places: 1.5 * places, HEIGHT)
     assert [p.name for p in plants] == ["left palm 60–119", "right palm 10–19"]
     np.testing.assert_allclose(np.asarray(plants[0].place, float), [0.15, 2.85, 0.3])
+
+
+def test_places_of_palms_are_free():
+    """Given the target's motion, a palm is planted where that has it, on the ground at the ground's height."""
+    source, target = clip("walk"), load_character("sally")
+    copied = transfer(source.motion, source.character, target)
+    found = made(plant("left_palm", 20, 90, 1.4), plant("right_palm", 10, 20, 0.02))
+    held, resting = palm_plants(found, target, lambda places: 2.0 * places, HEIGHT, copied)
+    palms = [Kinematics(copied).point(target.contacts[f"{side}_palm"]) for side in ("left", "right")]
+    np.testing.assert_allclose(np.asarray(held.place, float), palms[0][20:90].mean(axis=0))
+    np.testing.assert_allclose(np.asarray(resting.place, float)[::2], palms[1][10:20].mean(axis=0)[::2])
+    assert np.asarray(resting.place, float)[1] == pytest.approx(0.04)
+
+
+def test_palms_on_the_own_body_hold_nothing():
+    """Palms at the waist stay still in the world while the body does: they rest on it."""
+    source = clip("waist")
+    middle = len(source.motion) // 2
+    standing = replace(source, motion=source.motion[np.full(100, middle)])
+    palm = Kinematics(standing.motion).point(source.character.contacts["left_palm"])[0]
+    found = made(replace(plant("left_palm", 0, 100, 0.9), place=palm), frames=100)
+    assert len(without_idle_palms(found, HEIGHT).plants) == 1
+    assert without_idle_palms(found, HEIGHT, standing).plants == ()
 
 
 def test_hanging_arms_are_no_contacts():

@@ -110,14 +110,14 @@ def retarget(
             stage, ground=lower_to_soles(stage.ground, standing_places(plants, copied, target), target.height)
         )
     held = range(lead, len(copied))
-    palms = palm_plants(contacts, target, stage.move)
+    palms = palm_plants(contacts, target, stage.move, clip.character.height, None if keep_footsteps else copied)
     problem = Problem(flatten_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
     soles = Soles(plants, stage.ground, unlevelled=copied)
     pose_arms = None
     if arms and (palms or not same_bones(clip.character, given)):
         pose_arms = partial(
             solve_arms, target=target, source=source, source_character=clip.character, palms=palms,
-            ground=stage.ground, frames=held,
+            free=not keep_footsteps, ground=stage.ground, frames=held,
         )  # fmt: skip
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)

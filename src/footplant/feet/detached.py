@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,22 @@ from footplant.problem import Solution
 from footplant.skeleton import Character, Limits, Point, Skeleton
 from footplant.solve.ik.limb import LIMBS
 
+_attached: WeakKeyDictionary[Character, Character | None] = WeakKeyDictionary()
+
 
 def attach_feet(character: Character) -> Character:
     """Return the character with every limb one chain (feet on shanks, shanks on thighs, and so for arms), or itself.
 
-    Joints keep their names and rest positions, but get other indices.
+    Joints keep their names and rest positions, but get other indices. The result is cached with the character: tables
+    of its body are found once.
     """
+    if character not in _attached:
+        whole = _attach(character)
+        _attached[character] = None if whole is character else whole
+    return _attached[character] or character
+
+
+def _attach(character: Character) -> Character:
     skeleton, roles = character.skeleton, character.require_roles()
     parents = skeleton.parents.copy()
     for chain in LIMBS.values():

@@ -84,6 +84,10 @@ def solve_planted(
     if arms is not None:
         posed = arms(motion)
         motion, notes = posed.motion, posed.notes
+        moved = {id(old): new for old, new in zip(palms, posed.plants)}
+        watch.problem = replace(
+            watch.problem, constraints=tuple(moved.get(id(c), c) for c in watch.problem.constraints)
+        )
         watch.lap("arms", motion)
     solution = watch.finish(WHOLE_BODY, motion, reachable=found.missed == 0.0, notes=notes)
     known = {id(constraint) for constraint in (*plants, *palms)}

@@ -114,6 +114,12 @@ class Window(NamedTuple):
     """(K, 3) metres; vector from the right hand's meeting point to the left one's."""
     together: NDArray
     """(K,) per square metre; weight of that vector."""
+    close_groups: NDArray
+    """(K, 2) int64; the group of the shell that the source's hand is close to; −1 for none."""
+    close_gaps: NDArray
+    """(K, 2) metres; distance from it that the hand should not exceed."""
+    close_weights: NDArray
+    """(K, 2) per square metre."""
     pins: NDArray
     """(K,) additional weight of the reference: large at the ends of a window inside the clip."""
 
@@ -143,6 +149,8 @@ class Weights(NamedTuple):
     """Per square radian, of the change in a step: damps the sliding along curved surfaces."""
     elastic: float
     """Metres; a bound that is broken by more pulls no harder: contradictions do not throw arms about."""
+    close: float
+    """Metres; a hand that is farther than this beyond its distance from the body is pulled no harder."""
 
 
 class Work(NamedTuple):
@@ -247,6 +255,22 @@ def least_clearance(arms, shell, frames, positions, rotations, margin, spare, wo
                         )
                         least = min(least, d - arms.radii[p] - arms.capsules[other, part])
         out[k] = least
+
+
+@uncounted_jit
+def hand_distances(arms, shell, frames, positions, rotations, groups, wanted, work, out):
+    """Write the distance (K, 2), metres, of each hand from groups (K, 2) at frames (K,) where `wanted` is positive."""
+    for k in range(frames.shape[0]):
+        f = frames[k]
+        for side in range(2):
+            out[k, side] = -np.inf
+            if wanted[k, side] > 0.0 and arms.joints[side, 1] >= 0:
+                for p in range(arms.sample_arms.shape[0]):
+                    if arms.sample_arms[p] == side and arms.radii[p] == 0.0:
+                        x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
+                        work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
+                pose_group(shell, groups[k, side], positions[f], rotations[f], 1.0, work.posed)
+                out[k, side] = nearest_hand(arms, shell, groups[k, side], side, work)[0]
 
 
 @uncounted_jit
@@ -455,6 +479,12 @@ def unit(n, axis):
 
 
 @uncounted_jit
+def elastic(weight, value, most):
+    """Return the weight of a bound: beyond a distance `most` it pulls no harder."""
+    return weight if value >= -most else -weight * most / value
+
+
+@uncounted_jit
 def new_row(work, k, value, weight, kind):
     """Open a row of a knot and return its number, −1 when there is no room."""
     n = work.counts[k]
@@ -550,7 +580,7 @@ def add_apart(arms, shell, window, k, weights, work):
             d, nx, ny, nz = distance(shell, g, work.posed, x, y, z)
             value = d - arms.radii[p] - arms.allowed[p, g] - window.spare[k, side, g] - weights.margin
             if value < weights.near:
-                row = new_row(work, k, value, weights.bound, BOUND)
+                row = new_row(work, k, value, elastic(weights.bound, value, weights.elastic), BOUND)
                 if row >= 0:
                     add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, work.slopes[k, row])
         floor = window.ground[k, p]
@@ -560,7 +590,7 @@ def add_apart(arms, shell, window, k, weights, work):
             length = math.sqrt(1.0 + floor[1] ** 2 + floor[2] ** 2)
             value = (y - height) / length - arms.radii[p]
             if value < weights.near:
-                row = new_row(work, k, value, weights.bound, BOUND)
+                row = new_row(work, k, value, elastic(weights.bound, value, weights.elastic), BOUND)
                 if row >= 0:
                     add_slope(
                         window, k, side, forearm, arm, x, y, z,
@@ -577,7 +607,7 @@ def add_apart(arms, shell, window, k, weights, work):
             d, nx, ny, nz, along = from_segment(start, end, UPPER_FROM if part == 0 else 0.0, x, y, z)
             value = d - arms.radii[p] - arms.capsules[other, part]
             if value < 0.5 * weights.near:
-                row = new_row(work, k, value, weights.bound, BOUND)
+                row = new_row(work, k, value, elastic(weights.bound, value, weights.elastic), BOUND)
                 if row >= 0:
                     add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, work.slopes[k, row])
                     cx, cy, cz = (
@@ -586,6 +616,38 @@ def add_apart(arms, shell, window, k, weights, work):
                         start[2] + along * (end[2] - start[2]),
                     )
                     add_slope(window, k, other, part, theirs, cx, cy, cz, -nx, -ny, -nz, work.slopes[k, row])
+
+
+@uncounted_jit
+def nearest_hand(arms, shell, group, side, work):
+    """Return the least distance of a hand's samples (work.samples) from a posed group, the outward direction there, and
+    the sample; −1 without samples."""
+    least, bx, by, bz, nearest = np.inf, 0.0, 1.0, 0.0, -1
+    for p in range(arms.sample_arms.shape[0]):
+        if arms.sample_arms[p] == side and arms.radii[p] == 0.0:
+            x, y, z = work.samples[p]
+            if outside_box(work.posed.boxes[group], x, y, z) < least:
+                d, nx, ny, nz = distance(shell, group, work.posed, x, y, z)
+                if d < least:
+                    least, bx, by, bz, nearest = d, nx, ny, nz, p
+    return least, bx, by, bz, nearest
+
+
+@uncounted_jit
+def add_close(arms, shell, window, k, weights, work):
+    """Add a row for each hand that is close to the body in the source: its distance from it does not grow."""
+    for side in range(2):
+        group, weight = window.close_groups[k, side], window.close_weights[k, side]
+        if weight <= 0.0:
+            continue
+        d, nx, ny, nz, p = nearest_hand(arms, shell, group, side, work)
+        value = window.close_gaps[k, side] - d
+        if p < 0 or value >= weights.near:
+            continue
+        row = new_row(work, k, value, elastic(weight, value, weights.close), BOUND)
+        if row >= 0:
+            x, y, z = work.samples[p]
+            add_slope(window, k, side, 1, work.arms[side], x, y, z, -nx, -ny, -nz, work.slopes[k, row])
 
 
 @uncounted_jit
@@ -617,6 +679,11 @@ def linearise(arms, shell, window, positions, rotations, unknowns, size, stretch
             x, y, z = moved(window, k, side, arms.forearm[p], window.samples[k, p], work.arms[side])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
         pose_near_groups(arms, shell, positions[f], rotations[f], weights.near, size, work)
+        for side in range(2):
+            g = window.close_groups[k, side]
+            if g >= 0 and work.posed.boxes[g, 0] == np.inf:
+                pose_group(shell, g, positions[f], rotations[f], 1.0, work.posed)
+        add_close(arms, shell, window, k, weights, work)
         add_apart(arms, shell, window, k, weights, work)
 
 
@@ -633,8 +700,6 @@ def assemble(window, unknowns, weights, work):
             if not work.active[k, n]:
                 continue
             slope, value, w = work.slopes[k, n], work.values[k, n], work.weights[k, n]
-            if work.kinds[k, n] == BOUND and value < -weights.elastic:
-                w *= -weights.elastic / value
             for i in range(UNKNOWNS):
                 value -= slope[i] * unknowns[k, i]
             for i in range(UNKNOWNS):
@@ -825,6 +890,10 @@ class Touching(NamedTuple):
 
     near: float
     """Metres from the surface within which a palm is important."""
+    close: float
+    """Metres from the surface within which a hand stays as close to it as it is."""
+    fade: float
+    """Metres from the surface beyond which it need not."""
     passing: float
     """Metres per second along the body at which it is not."""
     size: float
@@ -836,26 +905,34 @@ class Touching(NamedTuple):
 
 @uncounted_jit
 def find_touches(
-    frames, palm, tubes, owners, hangs, rules, positions, rotations, target, shell, ours, work, most, place
+    frames, palm, tubes, owners, hangs, rules, positions, rotations, target, shell, ours, work, most, place, close
 ):
     """Write the importance (K,) of a palm (F, 3) on the source's body and its place (K, 3) on the target's.
 
     tubes: of the source; owners (S, 2): 1 where hanging arms do not touch a segment, and the shell's group of it (−1:
-    none; −2: not looked at). hangs (F,). target: its tubes; ours: its (positions, rotations).
+    none; −2: not looked at). hangs (F,). target: its tubes; ours: its (positions, rotations). close (K, 3): the group
+    that the hand is close to, its distance on the target, metres, and how much that matters, 0 to 1.
     """
     our_positions, our_rotations = ours
     for k in range(frames.shape[0]):
         f = frames[k]
         total = px = py = pz = 0.0
-        most[k] = 0.0
+        most[k], closest = 0.0, rules.fade
+        close[k, 2] = 0.0
+        for g in range(shell.groups.shape[0] - 1):
+            skip_group(g, work.posed)
         for s in range(tubes.joints.shape[0]):
             if owners[s, 1] < -1 or tubes.rings[s, 0, 0] < 0.0 or target.rings[s, 0, 0] < 0.0:
                 continue
             u, v, a = own_place(tubes, s, positions[f], rotations[f], palm[f, 0], palm[f, 1], palm[f, 2])
-            reach = rules.near + tubes.widths[s]
+            reach = rules.fade + tubes.widths[s]
             if u * u + v * v > reach * reach or a < -reach or a > tubes.lengths[s] + reach:
                 continue
             d, _, _, _, t, c, sn, gap, beyond = measure(tubes.rings[s], tubes.lengths[s], u, v, a)
+            if owners[s, 1] >= 0 and d < closest:
+                closest = d
+                close[k, 0], close[k, 1] = owners[s, 1], max(d, 0.0) * rules.size
+                close[k, 2] = importance((d - rules.close) / (rules.fade - rules.close))
             if d >= rules.near:
                 continue
             # arms that hang beside the thighs are always near them without touching
@@ -873,9 +950,8 @@ def find_touches(
             )
             group = owners[s, 1]
             if group >= 0:
-                if most[k] == 0.0 and total == 0.0:
-                    for g in range(shell.groups.shape[0] - 1):
-                        pose_group(shell, g, our_positions[f], our_rotations[f], 1.0, work.posed)
+                if work.posed.boxes[group, 0] == np.inf:
+                    pose_group(shell, group, our_positions[f], our_rotations[f], 1.0, work.posed)
                 d, nx, ny, nz = distance(shell, group, work.posed, x, y, z)
                 shift = min(max(wanted - d, -rules.most_correction), rules.most_correction)
                 x, y, z = x + shift * nx, y + shift * ny, z + shift * nz
@@ -901,7 +977,7 @@ def empty_window(frames: NDArray, samples: int, groups: int) -> Window:
         np.zeros((count, 2, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 3)), np.zeros((count, samples, 3)),
         ground, np.zeros((count, 2, groups)), np.zeros((count, 2, 3)), np.zeros((count, 2)),
         np.full((count, 2), np.inf), np.zeros((count, 2, 3)), np.zeros((count, 3)),
-        np.zeros(count), np.zeros(count),
+        np.zeros(count), np.full((count, 2), -1), np.zeros((count, 2)), np.zeros((count, 2)), np.zeros(count),
     )  # fmt: skip
 
 
@@ -925,7 +1001,7 @@ def _arms() -> Arms:
 
 
 def _weights() -> Weights:
-    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 0.1)
+    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 0.1, 0.1)
 
 
 def _poses():
@@ -956,7 +1032,11 @@ WARMUP = {
     ),
     "find_touches": lambda: (
         np.zeros(1, np.int64), np.ones((1, 3)), smallest_tubes(), np.zeros((1, 2), np.int64), np.zeros(1),
-        Touching(1.0, 1.0, 1.0, 1.0, 1.0), *_poses(), smallest_tubes(), smallest_shell(), _poses(),
-        new_work(1, smallest_shell(), 1), np.empty(1), np.empty((1, 3)),
+        Touching(1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0), *_poses(), smallest_tubes(), smallest_shell(), _poses(),
+        new_work(1, smallest_shell(), 1), np.empty(1), np.empty((1, 3)), np.empty((1, 3)),
+    ),
+    "hand_distances": lambda: (
+        _arms(), smallest_shell(), np.zeros(1, np.int64), *_poses(), np.zeros((1, 2), np.int64), np.zeros((1, 2)),
+        new_work(1, smallest_shell(), 1), np.empty((1, 2)),
     ),
 }  # fmt: skip

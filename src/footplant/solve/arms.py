@@ -2,7 +2,8 @@
 
 The whole clip is solved at once for a small displacement of the arms, given the rest of the body:
 
-    minimise Σ |d|²_W + w(τf)⁴|D²d|² + 2w(τf)²|D¹d|² + touches (robust) + bounds (body, ground, other arm, limits)
+    minimise Σ |d|²_W + w(τf)⁴|D²d|² + 2w(τf)²|D¹d|² + touches (robust) + bounds (body, ground, other arm, limits,
+    hands as close to the body as the source's)
 
 d turns upper arm and forearm, two unknowns each per knot (`_arms`): |d| is the angle by which they are off. Bounds are
 quadratic penalties on what is broken; a bound takes part in a step when that step is predicted to break it (look-ahead
@@ -13,7 +14,7 @@ anything that acts stay as they are, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -66,6 +67,10 @@ class ArmSettings:
     """Weight of a planted palm, per squared body height."""
     plant_force: float = 100.0
     """Largest force of a planted palm whose place is inside the body, per body height: it is not met."""
+    on_ground: float = 0.08
+    """Distance from the ground below which a planted palm rests on it (14 cm): its place is not free."""
+    stretch: float = 0.995
+    """Fraction of its length to which an arm stretches for a planted palm whose place is free."""
     hanging: float = 0.3
     """Share of frames with a planted palm above which the body hangs or climbs: places inside it are met as well."""
     robust: float = 0.01
@@ -83,6 +88,15 @@ class ArmSettings:
     """Distance within which bounds are looked at ahead (7 cm)."""
     near_body: float = 0.035
     """Distance from the body's surface below which a palm's place on it has importance (6 cm)."""
+    close_body: tuple[float, float] = (0.03, 0.042)
+    """Distances of the palm from the body's surface below which a hand stays as close to it as the source's, and above
+    which it need not (5 and 7 cm). With 0.04 and 0.05 arms that touch nothing are 1.2 instead of 0.5° off the source in
+    the median pair."""
+    close: float = 400.0
+    """Weight of a hand that is farther from the body than the source's, per squared body height. Without it hands at
+    the body are 25 instead of 11 mm farther off than the source's in the median pair."""
+    close_slack: float = 0.006
+    """Distance by which it may be farther (1 cm)."""
     near_hands: tuple[float, float] = (0.09, 0.18)
     """Distances between the palms below which it has full importance, and none (16 and 31 cm)."""
     palms_meet: tuple[float, float] = (0.03, 0.08)
@@ -119,6 +133,8 @@ class ArmSettings:
 
 
 ARMS = ArmSettings()
+PROJECTIONS = 50
+"""Most projections by which a planted palm's place is brought within reach."""
 LEGS_AND_TRUNK = 0.85
 """Legs and trunk up to the head joint as a share of the height (Drillis and Contini 1966)."""
 
@@ -132,6 +148,8 @@ class ArmsResult:
     """What could not be met, one sentence each."""
     palms: NDArray | None = None
     """(N,) metres left between each planted palm and its place, the worst of its frames; None without any."""
+    plants: tuple[Footplant, ...] = ()
+    """The palms' footplants with their places: those given, or moved where they are free."""
 
 
 def solve_arms(
@@ -141,14 +159,16 @@ def solve_arms(
     source_character: Character,
     *,
     palms: Sequence[Footplant] = (),
+    free: bool = False,
     ground: Ground | None = None,
     frames: range | None = None,
     settings: ArmSettings = ARMS,
 ) -> ArmsResult:
     """Return the target's motion with its arms out of its body and the ground, and the source's touches kept.
 
-    source: kinematics of the source's motion at the same frames. palms: planted palms with their places. ground: of the
-    target; None: none. frames: those that may change (default: all).
+    source: kinematics of the source's motion at the same frames. palms: planted palms with their places; free: whether
+    these may move to where the motion has the palm. ground: of the target; None: none. frames: those that may change
+    (default: all).
     """
     frames = frame_span(frames, len(motion))
     for own, owner in ((motion, target), (source.motion, source_character)):
@@ -157,10 +177,55 @@ def solve_arms(
     if len(source.motion) != len(motion):
         raise MotionError(f"expected a source of {len(motion)} frames, got one of {len(source.motion)}")
     arms = _tables(target)
+    plants = tuple(palms)
     if arms is None or len(frames) < 3:
-        return ArmsResult(motion)
-    stage = _ArmsStage(motion, target, source, source_character, tuple(palms), ground, frames, settings, arms)
-    return stage.solve()
+        return ArmsResult(motion, plants=plants)
+    if free:
+        plants = _at_mean_places(plants, motion, target, ground, settings)
+    stage = _ArmsStage(motion, target, source, source_character, plants, ground, frames, settings, arms)
+    return replace(stage.solve(), plants=plants)
+
+
+def _at_mean_places(
+    plants: tuple[Footplant, ...], motion: Motion, target: Character, ground: Ground | None, settings: ArmSettings
+) -> tuple[Footplant, ...]:
+    """Return the plants in the air at the mean of their points' paths, the least way for the hands, or as near to it as
+    the arms reach.
+
+    Palms on the ground stay: the legs' stage has brought the shoulders within reach of them.
+    """
+    kinematics, roles, found = Kinematics(motion), target.require_roles(), []
+    for plant in plants:
+        side = next((name.partition("_")[0] for name in HANDS if plant.point == target.contacts.get(name)), None)
+        if side is None or plant.place is None or not plant.frames or f"{side}_upper_arm" not in roles:
+            found.append(plant)
+            continue
+        given = np.asarray(plant.place, float)
+        above = np.inf if ground is None else given[1] - float(ground.height(given[None, ::2])[0])
+        if above < settings.on_ground * target.height:
+            found.append(plant)
+            continue
+        rows = slice(plant.frames.start, plant.frames.stop)
+        path = kinematics.point(plant.point)[rows]
+        shoulder, elbow = (kinematics.positions[rows, roles[f"{side}_{part}"]] for part in ("upper_arm", "lower_arm"))
+        lengths = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(path - elbow, axis=1)
+        found.append(plant.like(place=_within(path.mean(axis=0), shoulder, settings.stretch * lengths)))
+    return tuple(found)
+
+
+def _within(place: NDArray, centres: NDArray, radii: NDArray) -> NDArray:
+    """Return a place (3,) within all balls about centres (K, 3) with radii (K,), near the one given.
+
+    It is moved into the ball that it is farthest outside of, by turns.
+    """
+    for _ in range(PROJECTIONS):
+        away = place - centres
+        distance = np.linalg.norm(away, axis=1)
+        worst = int((distance - radii).argmax())
+        if distance[worst] <= radii[worst]:
+            break
+        place = centres[worst] + radii[worst] / distance[worst] * away[worst]
+    return place
 
 
 _known: WeakKeyDictionary[Skeleton, tuple[tuple, tuple | None]] = WeakKeyDictionary()
@@ -330,16 +395,23 @@ class _ArmsStage:
             palms, hangs, tubes = self.source_tables
             height, size = self.character.height, self.statures[1] / self.statures[0]
             rules = kernel.Touching(
-                settings.near_body * height, settings.passing * height, size, float(self.fps), 0.1 * self.target.height
-            )
+                settings.near_body * height, settings.close_body[0] * height, settings.close_body[1] * height,
+                settings.passing * height, size, float(self.fps), 0.1 * self.target.height,
+            )  # fmt: skip
             work = kernel.new_work(1, self.shell, len(arms.sample_arms))
             for side in range(2):
-                most, place = np.zeros(len(frames)), np.zeros((len(frames), 3))
+                most, place, close = np.zeros(len(frames)), np.zeros((len(frames), 3)), np.zeros((len(frames), 3))
                 kernel.find_touches(
                     frames, palms[side], tubes, _owners(side), hangs[side], rules, self.source.positions,
                     self.source.rotations, self.tubes, self.shell, (positions, rotations), work, most, place,
+                    close,
                 )  # fmt: skip
                 share = most * (1.0 - active[:, side])
+                window.close_groups[:, side] = np.where(close[:, 2] > 0.0, close[:, 0], -1.0)
+                window.close_gaps[:, side] = close[:, 1] + settings.close_slack * self.target.height
+                window.close_weights[:, side] = (
+                    settings.close / self.target.height**2 * close[:, 2] * (1.0 - active[:, side])
+                )
                 meant(share, settings.meant)
                 window.goals[:, side] = self._within_reach(window, side, place, share)
                 window.goal_weights[:, side] = self.touch * share
@@ -383,6 +455,17 @@ class _ArmsStage:
             arms, shell, frames, kinematics.positions, kinematics.rotations, 0.02, window.spare, work, least, hands
         )
         return least, hands
+
+    def _far_from_body(self, window) -> NDArray:
+        """Return where (K,) a hand is farther from the body than the source's hand, which is close to it."""
+        from footplant.solve import _arms as kernel
+
+        found, work = np.empty(window.close_gaps.shape), kernel.new_work(1, self.shell, len(self.arms.sample_arms))
+        kernel.hand_distances(
+            self.arms, self.shell, window.frames, self.kinematics.positions, self.kinematics.rotations,
+            window.close_groups, window.close_weights, work, found,
+        )  # fmt: skip
+        return (found > window.close_gaps).any(axis=1)
 
     def _middles(self, kinematics: Kinematics, frames: NDArray) -> list[NDArray]:
         """Return the middles (K, 3) of both hands: from the wrist towards a finger, or on along the forearm."""
@@ -443,7 +526,14 @@ class _ArmsStage:
         planted = self._planted(np.arange(first, end))[3].any(axis=1)
         held = np.zeros(count, bool)
         held[np.flatnonzero(planted) // stride] = True
-        acts = (clearance < 0.0) | (ground < 0.0) | (base.goal_weights > 0.0).any(axis=1) | (base.together > 0.0) | held
+        acts = (
+            self._far_from_body(base)
+            | (clearance < 0.0)
+            | (ground < 0.0)
+            | (base.goal_weights > 0.0).any(axis=1)
+            | (base.together > 0.0)
+            | held
+        )
         if not acts.any():
             return ArmsResult(self.motion)
         local = np.array(self.motion.rotations)
@@ -485,7 +575,7 @@ class _ArmsStage:
             weights = kernel.Weights(
                 np.ones(8), np.full(8, time**4), np.full(8, 2.0 * time**2), settings.bound / height**2, settings.limit,
                 settings.robust * height, settings.margin * height, settings.near * height, settings.most,
-                settings.proximal, settings.elastic * height,
+                settings.proximal, settings.elastic * height, settings.robust * height,
             )  # fmt: skip
             if kernel.solve_window(
                 self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
