@@ -24,7 +24,7 @@ from footplant.errors import SkeletonError
 from footplant.humanoid.sole import foot_outline
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, MovingPoint, Point
-from footplant.solve.legs import FootCurve
+from footplant.solve.legs import LEG_SETTINGS, FootCurve
 
 SOLE = ("heel", "ball", "toe")
 
@@ -33,8 +33,10 @@ SOLE = ("heel", "ball", "toe")
 class FootSettings:
     """Times and weights of a foot's curve. Where a field names no experiment, none is on record."""
 
-    turn_time: float = 0.12
-    """τ, seconds: time over which a foot turns to lie on its plants."""
+    turn_time: float = 0.06
+    """τ, seconds: time over which a foot turns to lie on its plants, no less than `LegSettings.least_frames`. With
+    0.12, 0.09 and 0.06, standing feet of 32 pairs turn by 5.0°, 4.3° and 2.7° at the 90th percentile, jerk there is
+    1.05, 1.05 and 1.06 times the source's, and the highest acceleration 1.90, 1.72 and 1.51 times."""
     crossfade: float = 0.05
     """Seconds over which the ankle goes over from hanging on one plant to hanging on the other."""
     most_roll: float = math.radians(25.0)
@@ -165,7 +167,7 @@ def _turned(
     """Return the foot's world rotations (F, 4)."""
     if "heel" not in arms or "ball" not in arms:
         return np.array(reference)
-    frames, fps = len(reference), kinematics.motion.fps
+    frames, slow = len(reference), max(settings.turn_time * kinematics.motion.fps, LEG_SETTINGS.least_frames)
     (heels, on_heel), (balls, on_ball) = held["heel"], held["ball"]
     lying, on_one = (on_heel > 0.0) & (on_ball > 0.0), (on_heel > 0.0) | (on_ball > 0.0)
     squares = np.tile(np.eye(3), (frames, 1, 1))
@@ -176,7 +178,7 @@ def _turned(
         vectors[lying] += HARD * rotation.log(rotation.multiply(wanted, rotation.inverse(reference[lying])))
     if within is not None:
         _add_limits(squares, vectors, reference, *within, ~on_one, settings.most_back)
-    x = _smooth(squares, vectors, settings.turn_time * fps)
+    x = _smooth(squares, vectors, slow)
     # one end planted: the other stays above the ground
     across = rotation.cross(rotation.rotate(reference, sole), rotation.AXES["y"])
     across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
@@ -204,7 +206,7 @@ def _turned(
                 added = True
         if not added:
             break
-        x = _smooth(squares, vectors, settings.turn_time * fps)
+        x = _smooth(squares, vectors, slow)
     turned = rotation.multiply(rotation.exp(x), reference)
     if lying.any():
         turned[lying] = wanted
