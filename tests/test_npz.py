@@ -60,9 +60,9 @@ def test_nothing_is_unpickled(tmp_path):
     (tmp_path / "d.npy").write_bytes(pickle.dumps(Harmful(str(target))))
     (tmp_path / "e.npz").write_bytes(zipped(poses=pickle.dumps(Harmful(str(target)))))
     for name, match in (
-        ("a.npy", "pickled Python objects, which can run code and are not read"),
+        ("a.npy", r"(posix|nt)\.mkdir, which is not read"),
         ("b.npz", "poses: expected a simple array, got pickled Python objects"),
-        ("d.npy", "got a Python pickle"),
+        ("d.npy", r"(posix|nt)\.mkdir, which is not read"),
         ("e.npz", "expected a .npy file, got other bytes"),
     ):
         with pytest.raises(FormatError, match=match):
@@ -155,7 +155,7 @@ def test_damaged_archives():
         (np.zeros((28, 58), np.float32), r"\(28, 58\) of float32: a table such as a height map"),
         (np.zeros(12, bool), r"\(12,\) of bool: labels such as foot contacts"),
         (np.array(["a", "b"]), "names, not a motion"),
-        (np.zeros((40, 263)), "HumanML3D"),
+        (np.zeros((40, 263)), "normalised features"),
         (np.zeros((2, 3, 4, 5)), "not a motion"),
         (np.zeros(()), "not a motion"),
         (np.zeros((5, 22, 3), np.complex64), "expected numbers or text, got '<c8'"),
@@ -225,7 +225,7 @@ class TestSmpl:
         assert pose.skeleton.names[:4] == ("pelvis", "left_hip", "right_hip", "spine1")
         assert np.abs(pose.root - TRANS - [0, -0.22, 0.03]).max() < 1e-12
         assert (found.scale, found.takes[0].fps, found.takes[0].frames) == (1.0, 30.0, 12)
-        assert "betas (body shape) were ignored: the character is SMPL's mean body" in found.notes
+        assert any("betas (body shape) were ignored: the character is SMPL's mean body" in n for n in found.notes)
 
     @pytest.mark.parametrize(("turn", "up"), [((1.57, 0, 0), "z"), ((0.1, 0, 0), "y"), ((3.1, 0, 0), "-y")])
     def test_up_axis_from_the_pelvis_orientation(self, turn, up):
@@ -254,7 +254,10 @@ class TestSmpl:
         smplh = figure(npz(root_orient=root, pose_body=body, pose_hand=hands, trans=TRANS, fps=30)).read_take(0)
         assert smplh.rotations.shape == (12, 52, 4)
         refuse(npz(root_orient=root, pose_body=body[:5], trans=TRANS), "as many frames each, got|frames each")
-        refuse(npz(root_orient=root, pose_body=np.zeros((12, 21, 3, 3)), trans=TRANS), "rotation vectors, got matrices")
+        refuse(
+            npz(root_orient=root, pose_body=np.zeros((12, 21, 3, 3)), trans=TRANS),
+            "rotation vectors in all parts, got matrices",
+        )
 
     def test_what_is_missing_or_wrong(self):
         assert "no translation is stated" in " ".join(figure(npz(poses=POSES, fps=30)).notes)

@@ -35,6 +35,9 @@ Height = Annotated[
     float | None,
     typer.Option("--height", metavar="METRES", min=0.01, help="Scale the character to this height, whatever its unit."),
 ]
+Damaged = Annotated[
+    bool, typer.Option("--damaged", help="C3D: read a file with damaged parameters as far as possible.")
+]
 GroundAt = Annotated[
     float | None,
     typer.Option("--ground", metavar="METRES", help="Move the clip so that its floor is at this height."),
@@ -55,6 +58,7 @@ class ReadOptions:
     skeleton: SkeletonFile = None
     positions: Positions = None
     height: Height = None
+    damaged: Damaged = False
 
     def given(self, file: str) -> dict[str, Any]:
         """Return the given options as keyword arguments of `io.load`; raise for options that the format lacks."""
@@ -63,9 +67,11 @@ class ReadOptions:
         from footplant.errors import FormatError
         from footplant.io import SAMPLE, format_of, formats
 
-        given = {name: value for name, value in vars(self).items() if value is not None}
+        given = {name: value for name, value in vars(self).items() if value is not None and value is not False}
         if file.startswith(SAMPLE) and given:
             raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
+        if "damaged" in given:
+            raise FormatError("--damaged is for .c3d files", path=file)
         for name in [name for name in ("fps", "skeleton", "positions") if name in given]:
             if name not in signature(format_of(file).load).parameters:
                 readers = {ending: module.load for ending, module in formats().items() if hasattr(module, "load")}

@@ -22,7 +22,8 @@ def load_clip(file: str, reading: ReadOptions | None = None) -> Clip:
     announce_compiling()
     if holds_markers(file):
         reading.refuse_for_markers(file)
-        return solve_file(file, subject=reading.figure, units=reading.units, up=reading.up)[0].clip
+        options = {"units": reading.units, "up": reading.up, "damaged": reading.damaged}
+        return solve_file(file, subject=reading.figure, **options)[0].clip
     with working(f"reading {file}"):
         return load(file, **reading.given(file))
 
@@ -38,12 +39,13 @@ def solve_file(
     smooth: bool = False,
     units: str | None = None,
     up: str | None = None,
+    damaged: bool = False,
 ) -> tuple[Solved, Any]:
     """Read markers and solve them; return the solved clip and the markers. Errors name the file."""
     from footplant.errors import ConstraintError, FormatError, MotionError
     from footplant.optical.solve import solve as solve_markers
 
-    markers = load_markers(file, ReadOptions(units=units, up=up))
+    markers = load_markers(file, ReadOptions(units=units, up=up, damaged=damaged))
     calibration_markers = None if calibration is None else load_markers(calibration, ReadOptions(units=units, up=up))
     table = None if labels is None else _read_table(labels)
     with solving("solving markers") as progress:

@@ -19,7 +19,10 @@ def load(file: str, reading: ReadOptions, **others: Any) -> Markers:
 
     reading.refuse_for_markers(file, **others)
     with working(f"reading {file}"):
-        markers = load_markers(file, units=unit(reading.units), up=reading.up)
+        options = {"damaged": True} if reading.damaged else {}
+        if options and not file.lower().endswith(".c3d"):
+            raise FormatError("--damaged is for .c3d files", path=file)
+        markers = load_markers(file, units=unit(reading.units), up=reading.up, **options)
     if reading.figure is None:
         return markers
     try:

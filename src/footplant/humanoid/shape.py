@@ -38,6 +38,8 @@ class ShapeSettings:
     """Allowed difference of two bones, as a fraction of the longer one."""
     paths: int = 12
     """Paths of a branch that are compared with the other side's."""
+    held: float = 0.4
+    """Part of a branch that must match the other side's: a hand may hold something long."""
     weighted_share: float = 0.6
     """Share of the joints with children that the skin must follow before joints without weights count as ends."""
 
@@ -234,15 +236,13 @@ def _alike(tree: Tree, a: int, b: int) -> bool:
     """
     if _alike_paths(tree, tree.longest_path(a), tree.longest_path(b)):
         return True
-    paths = [sorted(tree.paths_down(j), key=lambda path: -_reach(tree, path))[: SETTINGS.paths] for j in (a, b)]
-    longest = [_reach(tree, found[0]) for found in paths]
-    return any(
-        _alike_paths(tree, one, other)
-        for one, other in product(*paths)
-        if min(len(one), len(other)) >= 3
-        and _reach(tree, one) > 0.6 * longest[0]
-        and _reach(tree, other) > 0.6 * longest[1]
-    )
+    starts = []
+    for joint in (a, b):
+        paths = sorted(tree.paths_down(joint), key=lambda path: -_reach(tree, path))[: SETTINGS.paths]
+        enough = SETTINGS.held * _reach(tree, paths[0])
+        parts = {path[:stop] for path in paths for stop in range(3, len(path) + 1)}
+        starts.append([part for part in parts if _reach(tree, part) > enough])
+    return any(_alike_paths(tree, one, other) for one, other in product(*starts))
 
 
 def _reach(tree: Tree, path: tuple[int, ...]) -> float:

@@ -191,7 +191,12 @@ def save(path: str | Path, clip: Clip | Motion | Character, *, character: Charac
 
 def holds_markers(path: str | Path) -> bool:
     """Return whether a file's format stores markers rather than the motion of a skeleton."""
-    return not str(path).startswith(SAMPLE) and hasattr(format_of(path), "load_markers")
+    if str(path).startswith(SAMPLE):
+        return False
+    module = format_of(path)
+    if hasattr(module, "contains_markers"):
+        return module.contains_markers(path)
+    return hasattr(module, "load_markers")
 
 
 def load_markers(path: str | Path, *, units: str | float | None = None, up: str | None = None, **options) -> Markers:

@@ -237,6 +237,18 @@ def read_npy_header(data: bytes, size: int) -> NpyHeader:
     return header
 
 
+def pickle_in_npy(file: IO[bytes]) -> int | None:
+    """Return where the pickle of an .npy file with an array of objects starts; None if it is no such file."""
+    data = file.read(MAX_NPY_HEADER + 12)
+    file.seek(0)
+    if data[:6] != _NPY_MAGIC or len(data) < 12:
+        return None
+    start = 10 if data[6] == 1 else 12
+    length = int.from_bytes(data[8:start], "little")
+    found = _NPY_HEADER.fullmatch(data[start : start + length].decode("latin-1"))
+    return start + length if found is not None and "O" in (found["type"] or "") and length <= MAX_NPY_HEADER else None
+
+
 def read_npy(data: bytes, path: str | Path | None, where: str) -> NDArray:
     """Return the array in the bytes of an .npy file, as a read-only view in its stored type."""
     try:

@@ -2,7 +2,8 @@
 
 A format is a module with `extensions` (lower case, with the dot), `load(path) → tuple of RawCharacter` and, if it can
 write, `save(path, clip, **options)`. A marker format has `load_markers(path) → RawMarkers` and
-`save_markers(path, markers, **options)` instead. Other packages register theirs under the entry point group
+`save_markers(path, markers, **options)` instead; one whose files may hold either has both and
+`contains_markers(path) → bool`. Other packages register theirs under the entry point group
 "footplant.formats".
 
 `holds` is a frozenset of keys of `FORMAT_FEATURES`: what the format's `save` writes besides a skeleton and one motion.
@@ -27,8 +28,9 @@ BUILT_IN = {
     "footplant.io.deepmimic": (".txt",),
     "footplant.io.fbx": (".fbx",),
     "footplant.io.gltf": (".glb", ".gltf"),
-    "footplant.io.npz": (".npz", ".npy"),
+    "footplant.io.npz": (".npz", ".npy", ".pkl", ".pickle", ".joblib"),
     "footplant.io.project": (".footplant",),
+    "footplant.io.tables": (".csv",),
     "footplant.io.trc": (".trc",),
     "footplant.io.usd": (".usd", ".usda", ".usdc", ".usdz"),
     "footplant.io.vrm": (".vrm",),

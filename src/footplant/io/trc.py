@@ -142,7 +142,7 @@ def _read_table(
     fields.count_fields(array, start, separator, found)
     rows, total, widest = found.tolist()
     stated = _number(facts, "NumMarkers")
-    count = len(names) or int(min(max(stated or 0, 0), widest))
+    count = len(names) or int(min(max(stated or 0, 0), widest)) or max(widest - 2, 0) // 3
     # a marker without any data still has its columns, within the growth limit
     columns = 3 * count
     if count > MAX_MARKERS:

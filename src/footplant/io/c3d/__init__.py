@@ -48,7 +48,7 @@ def parse(data: bytes, path: str | Path | None = None, *, damaged: bool = False)
         raise FormatError(f"expected parameters up to POINT:LABELS, got a damaged section: {head.broken}", path=path)
     if head.broken and not damaged:
         raise FormatError(
-            f"expected intact parameters, got a damaged section: {head.broken}; load_markers(path, damaged=True) reads "
+            f"expected intact parameters, got a damaged section: {head.broken}; damaged=True (--damaged) reads "
             "what precedes the damage",
             path=path,
         )

@@ -1,4 +1,4 @@
-"""Read NumPy files defensively: nothing is unpickled, and sizes are checked before allocation.
+"""Read NumPy files defensively: no object is made that is not an array, and sizes are checked before allocation.
 
 A .npz file is a zip archive of .npy files (see `io.arrays`). Its directory states the size of each member, each .npy
 header the size of its array; both must agree before a byte is unpacked, and the total may not exceed `MAX_GROWTH` times
@@ -30,7 +30,7 @@ SMALL = 1 << 22
 class Archive:
     """The arrays of a .npz file (or the single one of a .npy file, named ""), read on demand."""
 
-    file: BinaryIO
+    file: BinaryIO | None
     path: str | Path | None
     headers: dict[str, NpyHeader]
     """Name → array header; without pickled objects, structured arrays and files that are not arrays."""
@@ -40,6 +40,8 @@ class Archive:
     """Name → file name in the archive."""
     archive: arrays.Archive | None = None
     """The zip file; None for a .npy file."""
+    values: dict[str, NDArray] | None = None
+    """Name → array, if they do not come from a file of arrays but from a pickled dict."""
 
     def __contains__(self, name: str) -> bool:
         """Return whether there is a readable array of that name."""
@@ -60,8 +62,11 @@ class Archive:
         header = self.headers[name]
         if header.size == 0:
             raise self.error(f"expected numbers, got an empty array {header}", name)
+        if self.values is not None:
+            return self.values[name]
         if self.archive is not None:
             return header.array(memoryview(self.archive.read(self.members[name]))[header.start :])
+        assert self.file is not None
         self.file.seek(header.start)
         data = self.file.read(header.size)
         if len(data) != header.size:

@@ -28,7 +28,7 @@ POSITIONS = (
 ROTATIONS = (
     "global_rot_mats", "body_rotations", "body_quat_w", "rigid_body_rot", "global_rotations", "world_rotations",
 )  # fmt: skip
-NAMES = ("names", "joint_names", "body_names", "bone_names", "joints_names", "marker_names")
+NAMES = ("names", "body_names", "link_body_list", "joint_names", "bone_names", "joints_names", "marker_names")
 PARENTS = ("parents", "joint_parents", "parent_indices", "bone_parents", "kintree_table", "parent")
 RATES = ("fps", "mocap_framerate", "mocap_frame_rate", "framerate", "frame_rate", "frequency", "rate")
 STEPS = ("dt", "frame_time", "timestep")
@@ -80,6 +80,7 @@ def read_arrays(archive: Archive, name: str, key: str, fps: float | None) -> Raw
         raise archive.error(f"expected at most {MAX_JOINTS} joints, got {archive.headers[key].shape[-2]}", key)
     positions = archive.floats(key)
     positions = positions.reshape(positions.shape[-3:])
+    rate = _humanml_rate(archive, key, positions, fps, rate, notes)
     largest = max(abs(float(positions.min())), abs(float(positions.max())))
     if largest > MAX_LENGTH:
         raise archive.error(f"expected coordinates below {MAX_LENGTH:g}, got {largest:g}", key)
@@ -95,6 +96,20 @@ def read_arrays(archive: Archive, name: str, key: str, fps: float | None) -> Raw
         name, motion.skeleton, (Take(name or "motion", len(motion), rate),), lambda take: motion,
         up=up, roles=None if body is None else body.roles, notes=tuple(notes),
     )  # fmt: skip
+
+
+def _humanml_rate(
+    archive: Archive, key: str, positions: NDArray, fps: float | None, rate: float, notes: list[str]
+) -> float:
+    """Return 20 frames per second for joints of HumanML3D, which start at the origin on the floor; else the rate."""
+    if fps is not None or key or positions.shape[1:] != (22, 3) or archive.headers[""].dtype != np.float32:
+        return rate
+    first = positions[0]
+    at_origin = np.abs(first[0, [0, 2]]).max() < 1e-3 and abs(float(positions[..., 1].min())) < 0.02
+    if not (at_origin and 0.5 < first[0, 1] < 1.5):
+        return rate
+    notes[:] = ["22 joints that start above the origin: HumanML3D's, at 20 frames per second (fps= overrides it)"]
+    return 20.0
 
 
 def _read_rotations(archive: Archive, positions: NDArray) -> NDArray | None:
@@ -174,11 +189,13 @@ def _find_tree(archive: Archive, key: str, positions: NDArray, rotations: NDArra
 
 def _stated_names(archive: Archive, count: int) -> tuple[str, ...] | None:
     """Return the file's joint names if there are that many and they are unique, else None."""
-    key = archive.find(*NAMES)
-    if key is None or archive.headers[key].dtype.kind not in "US":
-        return None
-    names = archive.strings(key)
-    return names if len(names) == count and len(set(names)) == count and all(names) else None
+    for key in NAMES:
+        # joint_names may name a robot's hinges, and body_names the bodies whose places are stated
+        if key in archive and archive.headers[key].dtype.kind in "US" and archive.headers[key].shape == (count,):
+            names = archive.strings(key)
+            if len(set(names)) == count and all(names):
+                return names
+    return None
 
 
 def _stated_parents(archive: Archive, count: int) -> NDArray | None:

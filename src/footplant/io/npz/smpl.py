@@ -7,6 +7,8 @@ the body: the pelvis is at `trans` plus its rest position in model space.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,9 +24,13 @@ from footplant.skeleton import Skeleton
 
 MAX_ANGLE = 1e4
 """Radians; larger numbers are not rotation vectors."""
+AIST_FPS = 60.0
+"""Frames per second of AIST++, whose files state none."""
 POSES = ("poses", "fullpose", "full_pose", "smpl_poses", "pose", "pose_aa")
 ROOTS = ("root_orient", "global_orient")
-TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans", "root_trans", "root_translation")
+TRANSLATIONS = (
+    "trans", "transl", "translation", "smpl_trans", "trans_orig", "root_trans_offset", "root_trans", "root_translation",
+)  # fmt: skip
 POSE_PARTS = (
     ("pose_body", "body_pose"), ("pose_jaw", "jaw_pose"), ("pose_eye", "leye_pose"), ("", "reye_pose"),
     ("pose_hand", "left_hand_pose"), ("", "right_hand_pose"),
@@ -48,30 +54,68 @@ def _joints(shape: tuple[int, ...]) -> int:
         return shape[1] // 3
     if len(shape) == 3 and shape[2] == 3:
         return shape[1]
+    if len(shape) == 4 and shape[2:] == (3, 3):
+        return shape[1]
     return 0
 
 
-def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawCharacter:
-    """Return a character with its model's mean body, in the poses of the file."""
+def read_smpl(
+    archive: Archive, name: str, key: str, fps: float | None, model: str | Path | None = None
+) -> RawCharacter:
+    """Return a character in the poses of the file: with its betas if a model file is given, else the mean body."""
     notes: list[str] = []
+    scaling = archive.number("smpl_scaling") if "smpl_scaling" in archive else None
+    if scaling is not None and fps is None and archive.find("fps", "mocap_framerate") is None:
+        fps = AIST_FPS
+        notes.append("smpl_scaling is stated: AIST++, at 60 frames per second (fps= overrides it)")
     rate = find_rate(archive, fps, notes)
     poses = archive.floats(key) if key in POSES else _join(archive, key)
     body = BY_JOINTS[_joints(poses.shape)]
     frames = len(poses)
-    largest = max(abs(float(poses.min())), abs(float(poses.max())))
-    if largest > MAX_ANGLE:
-        raise archive.error(f"expected rotation vectors in radians, got {largest:g}", key)
-    local = to_quaternions(poses.reshape(frames, -1, 3))
+    if poses.ndim == 4:
+        local = _from_matrices(archive, key, poses)
+    else:
+        largest = max(abs(float(poses.min())), abs(float(poses.max())))
+        if largest > MAX_ANGLE:
+            raise archive.error(f"expected rotation vectors in radians, got {largest:g}", key)
+        local = to_quaternions(poses.reshape(frames, -1, 3))
     up, turn = upright(local[:, 0])
-    skeleton = rest_skeleton(body, turn)
-    root = _read_translation(archive, frames, notes) + body.pelvis
-    motion = Motion(skeleton, root, local, rate)
-    if any(part in archive for part in ("betas", "shape", "beta")):
-        notes.append(f"betas (body shape) were ignored: the character is {body.title}'s mean body")
+    places = _read_translation(archive, frames, notes)
+    if scaling is not None:
+        if not (np.isfinite(scaling) and scaling > 1e-6):
+            raise archive.error(f"expected a positive scaling, got {scaling}", "smpl_scaling")
+        places = places / scaling
+    shape = archive.find("betas", "beta", "shape")
+    skin = None
+    if model is not None:
+        from footplant.io.npz.smpl_models import read_smpl_model
+
+        betas = np.zeros(0) if shape is None else np.asarray(archive.floats(shape), float)
+        betas = (betas[0] if betas.ndim == 2 else betas).reshape(-1)
+        skeleton, pelvis, skin, used = read_smpl_model(model).shaped(body, betas, turn)
+        notes.append(f"the body has the shape of {used} betas, by the model {Path(model).name}")
+    else:
+        skeleton, pelvis = rest_skeleton(body, turn), body.pelvis
+        if shape is not None:
+            notes.append(
+                f"betas (body shape) were ignored: the character is {body.title}'s mean body; skeleton= (--skeleton "
+                "FILE) names the model file that they belong to"
+            )
+    motion = Motion(skeleton, places + pelvis, local, rate)
     return RawCharacter(
         name, skeleton, (Take(name or "motion", frames, rate),), lambda take: motion,
-        scale=1.0, up=up, roles=body.roles, notes=tuple(notes),
+        scale=1.0, up=up, roles=body.roles, skin=skin, notes=tuple(notes),
     )  # fmt: skip
+
+
+def _from_matrices(archive: Archive, key: str, matrices: NDArray) -> NDArray:
+    """Return read-only quaternions (F, J, 4) of rotation matrices (F, J, 3, 3)."""
+    size = np.einsum("...ij,...ij->...", matrices, matrices, dtype=float)
+    if not np.abs(size - 3.0).max(initial=0.0) <= 0.06:
+        raise archive.error("expected rotation matrices, got others", key)
+    out = rotation.from_matrix(np.asarray(matrices, float))
+    out.setflags(write=False)
+    return out
 
 
 def to_quaternions(vectors: NDArray) -> NDArray:
@@ -100,11 +144,17 @@ def rest_skeleton(body: Body, turn: NDArray) -> Skeleton:
 
 def _join(archive: Archive, root: str) -> NDArray:
     """Return the parts of a pose concatenated, as far as a model of the family has them."""
-    parts = [_flat(archive, root)]
+    found = [root]
     for names in POSE_PARTS:
         part = archive.find(*(name for name in names if name))
         if part is not None:
-            parts.append(_flat(archive, part))
+            found.append(part)
+    parts = [_flat(archive, part) for part in found]
+    matrices = [archive.headers[part].shape[-2:] == (3, 3) for part in found]
+    if all(matrices):
+        return _join_matrices(archive, root, parts)
+    if any(matrices):
+        raise archive.error("expected rotation vectors in all parts, got matrices", found[matrices.index(True)])
     frames = len(parts[0])
     if any(len(part) != frames for part in parts):
         raise archive.error(
@@ -120,13 +170,22 @@ def _join(archive: Archive, root: str) -> NDArray:
     raise archive.error(f"expected a root of 3 numbers and a body of 63 or 69, got parts of {widths}", root)
 
 
+def _join_matrices(archive: Archive, root: str, parts: list[NDArray]) -> NDArray:
+    """Return parts that are rotation matrices as (F, J, 3, 3), as far as a model of the family has them."""
+    if any(part.shape[1] % 9 or len(part) != len(parts[0]) for part in parts):
+        raise archive.error(f"expected rotation matrices in all parts, got {[part.shape for part in parts]}", root)
+    for stop in range(len(parts), 1, -1):
+        whole = np.concatenate(parts[:stop], axis=1).reshape(len(parts[0]), -1, 3, 3)
+        if whole.shape[1] in BY_JOINTS:
+            return whole
+    raise archive.error(f"expected a root and 21 or 23 joints of a body, got {[part.shape for part in parts]}", root)
+
+
 def _flat(archive: Archive, name: str) -> NDArray:
     """Return a part of a pose as (frames, 3 · joints)."""
     array = archive.floats(name)
     if array.ndim < 2 or array.shape[0] == 0:
         raise archive.error(f"expected (frames, 3 × joints), got {archive.headers[name]}", name)
-    if array.ndim >= 3 and array.shape[-2:] == (3, 3):
-        raise archive.error("expected rotation vectors, got matrices", name)
     array = array.reshape(len(array), -1)
     if array.shape[1] % 3:
         raise archive.error(f"expected (frames, 3 × joints), got {archive.headers[name]}", name)
