@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
@@ -118,14 +118,7 @@ class Skeleton:
             raise SkeletonError(f"expected rest rotations of shape ({count}, 4), got {rest.shape}")
         if end_offsets.shape != (len(end_parents), 3):
             raise SkeletonError(f"expected end offsets of shape ({len(end_parents)}, 3), got {end_offsets.shape}")
-        if parents[0] != -1:
-            raise SkeletonError(f"expected joint 0 to be the root (parent -1), got parent {parents[0]}")
-        for joint in range(1, count):
-            if not 0 <= parents[joint] < joint:
-                raise SkeletonError(
-                    f"expected the parent of joint {joint} ({names[joint]!r}) among joints 0..{joint - 1}, "
-                    f"got {parents[joint]}"
-                )
+        _check_parents(parents, names)
         if len(end_parents) and not (end_parents.min() >= 0 and end_parents.max() < count):
             raise SkeletonError(f"expected end sites on joints 0..{count - 1}, got {end_parents.tolist()}")
         if len(set(names)) != count:
@@ -259,6 +252,18 @@ def _unit(quaternions: NDArray) -> NDArray:
     all_finite(quaternions, "rest rotations", SkeletonError)
     away = np.abs((quaternions * quaternions).sum(axis=-1, keepdims=True) - 1.0)
     return np.where(away <= 1e-15, quaternions, rotation.normalize(quaternions))
+
+
+def _check_parents(parents: NDArray, names: Sequence[str]) -> None:
+    """Check that the first joint is the root and that all others come after their parents."""
+    if parents[0] != -1:
+        raise SkeletonError(f"expected joint 0 to be the root (parent -1), got parent {parents[0]}")
+    for joint in range(1, len(parents)):
+        if not 0 <= parents[joint] < joint:
+            raise SkeletonError(
+                f"expected the parent of joint {joint} ({names[joint]!r}) among joints 0..{joint - 1}, "
+                f"got {parents[joint]}"
+            )
 
 
 def _first_bad_row(array: NDArray) -> int:

@@ -37,14 +37,7 @@ def normalize(motion: Motion, character: Character, *, about: ArrayLike | None =
     tilt, heading = rotation.swing_twist(turn, rotation.AXES["y"])
     # the twist about the vertical is applied last: turn = heading · tilt
     tilt = rotation.multiply(rotation.inverse(heading), turn)
-    splines = {}
-    for name in SPLINES:
-        chain = body.vertebrae(name)
-        if chain:
-            base = turn if name == "spine" or "spine" not in splines else _chest(body, world, turn)
-            turns = [np.zeros((len(motion), 3))]
-            turns += [rotation.log(rotation.multiply(rotation.inverse(base), body.relative(world, j))) for j in chain]
-            splines[name] = NormalizedSpline(body.knots(name), np.stack(turns, axis=1))
+    splines = _splines(body, world, turn)
     chest = _chest(body, world, turn)
     ends = {roles[-1]: joints[-1] for (name, roles) in LIMBS.items() if (joints := body.parts.get(name))}
     segments = {role: (joint, turn) for role, joint in ends.items()}
@@ -78,6 +71,19 @@ def normalize(motion: Motion, character: Character, *, about: ArrayLike | None =
         },
         moving=moving,
     )
+
+
+def _splines(body: Body, world: NDArray, turn: NDArray) -> dict[str, NormalizedSpline]:
+    """Return the bending of spine and neck: rotation vectors of their vertebrae, relative to the hips or the chest."""
+    splines: dict[str, NormalizedSpline] = {}
+    for name in SPLINES:
+        chain = body.vertebrae(name)
+        if chain:
+            base = turn if name == "spine" or "spine" not in splines else _chest(body, world, turn)
+            turns = [np.zeros((len(world), 3))]
+            turns += [rotation.log(rotation.multiply(rotation.inverse(base), body.relative(world, j))) for j in chain]
+            splines[name] = NormalizedSpline(body.knots(name), np.stack(turns, axis=1))
+    return splines
 
 
 def _chest(body: Body, world: NDArray, hips: NDArray) -> NDArray:

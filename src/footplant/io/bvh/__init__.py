@@ -6,6 +6,7 @@ joint's OFFSET or are added to it, how many rows there are, and the frame rate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -88,19 +89,24 @@ def position_votes(path: str | Path) -> PositionVotes:
     return votes
 
 
+def _rest_pose(joints: Sequence[Joint], notes: list[str]) -> NDArray | None:
+    """Return the rotations (J, 4) of the rest pose, where every OFFSET has six numbers."""
+    given = [joint.rest is not None for joint in joints]
+    if all(given):
+        notes.append("OFFSET has six numbers; the last three were read as rotations of the rest pose")
+        return np.stack([_rest_rotation(joint) for joint in joints])
+    if any(given):
+        notes.append("some OFFSETs have six numbers; the last three were ignored")
+    return None
+
+
 def _raw_character(plan: Plan, header: Header, number: int, positions: str, take: str) -> RawCharacter:
     notes = list(header.notes)
     joints = plan.joints
     raw_names = tuple(joint.raw_name for joint in joints)
     names = unique_names([decode(name) for name in raw_names], notes)
     offsets = np.array([joint.offset for joint in joints])
-    rests = [joint.rest for joint in joints]
-    rest = None
-    if all(angles is not None for angles in rests):
-        rest = np.stack([_rest_rotation(joint) for joint in joints])
-        notes.append("OFFSET has six numbers; the last three were read as rotations of the rest pose")
-    elif any(angles is not None for angles in rests):
-        notes.append("some OFFSETs have six numbers; the last three were ignored")
+    rest = _rest_pose(joints, notes)
     frames = len(plan.rotations)
     root = np.broadcast_to(offsets[0], (frames, 3))
     moving: NDArray | None = None

@@ -17,6 +17,7 @@ from footplant.io.bvh.header import MAX_LENGTH
 from footplant.io.bvh.layout import BvhLayout, channel_kind
 from footplant.io.bvh.positions import judge_positions
 from footplant.motion import Motion
+from footplant.skeleton import Skeleton
 
 PRECISION = 7
 """Decimals: three angles rounded there change a joint's rotation by less than 2e-7 degrees."""
@@ -176,18 +177,26 @@ def _prepare(path: str | Path, clip: Clip, units: str | float | None, up: str | 
     if len(motion):
         _make_unambiguous(words, places, offsets, added, precision)
     angles = _angles(motion, words)
-    ends: list[list[tuple[float, ...]]] = [[] for _ in range(count)]
-    for joint, end in zip(skeleton.end_parents.tolist(), skeleton.end_offsets.tolist()):
-        ends[joint].append(tuple(end))
+    ends = _end_sites(skeleton, complete=layout is None)
     values, numbers = [], []
     for joint in range(count):
-        if layout is None and not skeleton.children[joint] and not ends[joint]:
-            ends[joint].append((0.0, 0.0, 0.0))
         written = places[joint] - offsets[joint] if added[joint] else places[joint]
         values.append([_column(word, written, angles[joint]) for word in words[joint]])
         extra = _rest_angles(skeleton.rest[joint], words[joint]) if keep_rest else ()
         numbers.append((*offsets[joint].tolist(), *extra))
     return _Root(_names(clip, layout), skeleton.children, numbers, ends, words, values)
+
+
+def _end_sites(skeleton: Skeleton, *, complete: bool) -> list[list[tuple[float, ...]]]:
+    """Return the offsets of each joint's end sites; with `complete`, every joint without children has one."""
+    ends: list[list[tuple[float, ...]]] = [[] for _ in range(len(skeleton))]
+    for joint, end in zip(skeleton.end_parents.tolist(), skeleton.end_offsets.tolist()):
+        ends[joint].append(tuple(end))
+    if complete:
+        for own, children in zip(ends, skeleton.children):
+            if not own and not children:
+                own.append((0.0, 0.0, 0.0))
+    return ends
 
 
 def _column(word: str, places: NDArray, angles: dict[int, NDArray]) -> NDArray:

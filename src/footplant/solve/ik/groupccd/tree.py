@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.skeleton import Character
+from footplant.skeleton import Character, Skeleton
 from footplant.solve.ik.limb import Limb
 from footplant.solve.ik.settings import GROUP_CCD
 
@@ -36,16 +36,11 @@ class Tree:
         """Build the tables of a character with limbs; `further` joints are posed too (fingers, a tail)."""
         skeleton, roles = character.skeleton, character.require_roles()
         joints = len(skeleton)
-        table, axes, flexions = np.full((4, 3), -1), np.zeros((4, 3)), np.zeros((4, 2))
+        table, hinges = np.full((4, 3), -1), np.zeros((4, 5))
         limb_of_joint, segments = np.full(joints, -1), np.zeros(joints, np.int64)
         for number, name in enumerate(ORDER):
             if name in limbs:
-                limb = limbs[name]
-                table[number] = limb.upper, limb.lower, limb.end
-                axes[number], flexions[number] = limb.axis, limb.flexion
-                for segment, joint in enumerate(table[number].tolist()):
-                    below = list(skeleton.descendants(joint))
-                    limb_of_joint[below], segments[below] = number, segment
+                _add_limb(skeleton, limbs[name], number, table, hinges, limb_of_joint, segments)
         sweep, caps, gains = _sweep(character, limb_of_joint)
         wanted = {joint for row in table.tolist() for joint in row if joint >= 0} | set(sweep)
         wanted |= {point.joint for point in character.contacts.values()}
@@ -66,7 +61,7 @@ class Tree:
         swept = np.array(sweep, np.int64)
         arrays = (
             np.stack([skeleton.parents, limb_of_joint, segments], axis=1), np.array(used, np.int64), limb_joints,
-            np.concatenate([axes, flexions], axis=1), swept, np.array([caps, gains]).T.reshape(-1, 2).copy(), below,
+            hinges, swept, np.array([caps, gains]).T.reshape(-1, 2).copy(), below,
             state,
         )  # fmt: skip
         return cls(table, limb_of_joint, swept, state, arrays)
@@ -80,6 +75,17 @@ class Tree:
     def leans(self, characters: int) -> NDArray:
         """Return the lean of characters before their first frame: zeros (C, T+1, 3)."""
         return np.zeros((characters, len(self.state) + 1, 3))
+
+
+def _add_limb(
+    skeleton: Skeleton, limb: Limb, number: int, table: NDArray, hinges: NDArray, owners: NDArray, segments: NDArray
+) -> None:
+    """Write a limb's row of `table` and `hinges` (axis, flexion), and the limb and segment of all joints below it."""
+    table[number] = limb.upper, limb.lower, limb.end
+    hinges[number] = *limb.axis, *limb.flexion
+    for segment, joint in enumerate(table[number].tolist()):
+        below = list(skeleton.descendants(joint))
+        owners[below], segments[below] = number, segment
 
 
 def _sweep(character: Character, limb_of_joint: NDArray) -> tuple[list[int], list[float], list[float]]:
