@@ -33,6 +33,7 @@ from footplant.blending.graph import build_graph
 from footplant.constraints import (
     Above,
     AccelerationLimit,
+    Apart,
     Area,
     AtLeast,
     Balance,
@@ -50,6 +51,7 @@ from footplant.constraints import (
     Relation,
     SamePlace,
     SpeedLimit,
+    Touch,
     from_data,
     to_data,
 )
@@ -206,6 +208,8 @@ def own_constraints(character) -> dict[str, tuple[Constraint, tuple[int, ...]]]:
         "look_at": (LookAt(point=a, direction=axis, target=[0, 1, 2]), (3,)),
         "center_of_mass": (CenterOfMass(character=character, target=[0, 1, 0]), ()),
         "balance": (Balance(character=character), ()),
+        "apart": (Apart(character=character, part="left_hand", other="trunk"), (9, 0)),
+        "touch": (Touch(character=character, part="left_hand", other=b), (9, 7)),
         "joint_limits": (JointLimits(character=character, joints=(5, 6)), (5, 6)),
         "cone_twist": (ConeTwist(character=character, joint=5, axis=axis, swing=1.0), (5,)),
         "hinge": (Hinge(character=character, joint=5, axis=axis), (5,)),

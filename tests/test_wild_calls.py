@@ -310,6 +310,12 @@ def made_constraints(draw) -> c.Constraint:
             return c.CenterOfMass(character=own, target=target, **common)
         case "balance":
             return c.Balance(character=own, support=draw(st.sampled_from(((), (point,), (point, other)))), **common)
+        case "apart":
+            parts = st.sampled_from(("left_hand", ("left_arm", "trunk"), "tail", ()))
+            return c.Apart(character=own, part=draw(parts), other=draw(st.one_of(st.none(), parts)), **common)
+        case "touch":
+            ends = st.sampled_from(("left_hand", "trunk", "head", "tail", point))
+            return c.Touch(character=own, part=draw(ends), other=draw(ends), offset=draw(real(0.0)), **common)
         case "joint_limits":
             return c.JointLimits(character=own, joints=draw(st.sampled_from((None, (joint,), (3, 4)))), **common)
         case "cone_twist":

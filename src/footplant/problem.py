@@ -56,7 +56,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Check that the parts match."""
-        object.__setattr__(self, "constraints", tuple(self.constraints))
+        object.__setattr__(self, "constraints", tuple(c.bound_to(self.motion) for c in self.constraints))
         if self.motion.skeleton.names != self.character.skeleton.names:
             raise MotionError(
                 f"expected a motion on the skeleton of {self.character.name!r}, got other joints; retarget it first"
@@ -339,6 +339,8 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
         values = np.minimum(values, 0.0)
     if values.shape[1:] == (1,):
         return rows, np.abs(values[:, 0])
+    if constraint.separate:
+        return rows, np.abs(values).max(axis=1)
     return rows, np.sqrt(np.sum(values**2, axis=tuple(range(1, values.ndim))))
 
 

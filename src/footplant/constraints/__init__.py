@@ -4,6 +4,7 @@ base        Constraint, AcrossFrames, Follow, check
 points      Position, Orientation, Distance, AtLeast, AtMost, Area, Above, LookAt, CenterOfMass
 joints      JointLimits, ConeTwist, Hinge, Relation, spine_shares, shoulder_rhythm
 balance     Balance
+body        Apart, Touch
 footplant   Footplant, SamePlace, SpeedLimit, AccelerationLimit
 text        from_data: constraints from the JSON-ready values of TOML and JSON files
 writing     to_data: the inverse
@@ -11,6 +12,7 @@ writing     to_data: the inverse
 
 from footplant.constraints.balance import Balance
 from footplant.constraints.base import AcrossFrames, Constraint, Follow, check
+from footplant.constraints.body import Apart, Touch
 from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation, shoulder_rhythm, spine_shares
 from footplant.constraints.points import (
@@ -32,6 +34,7 @@ __all__ = [
     "Above",
     "AccelerationLimit",
     "AcrossFrames",
+    "Apart",
     "Area",
     "AtLeast",
     "AtMost",
@@ -50,6 +53,7 @@ __all__ = [
     "Relation",
     "SamePlace",
     "SpeedLimit",
+    "Touch",
     "check",
     "from_data",
     "shoulder_rhythm",

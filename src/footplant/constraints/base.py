@@ -47,6 +47,8 @@ class Constraint(ABC):
     """Unit of the residual."""
     inequality: ClassVar[bool] = False
     """True: residuals ≥ 0 are satisfied. False: they must be 0."""
+    separate: ClassVar[bool] = False
+    """True: residuals are conditions of their own, and the largest error counts. False: components of one error."""
 
     def __post_init__(self) -> None:
         """Check the fields of every kind."""
@@ -88,6 +90,10 @@ class Constraint(ABC):
     def followed(self) -> tuple[int, ...]:
         """Return the joints of the same character that its target moves with."""
         return ()
+
+    def bound_to(self, motion: Motion) -> Self:
+        """Return the constraint with what it takes from the motion of a problem, before any edit; usually itself."""
+        return self
 
     @abstractmethod
     def residual(self, kinematics: Kinematics) -> NDArray:

@@ -13,7 +13,8 @@ import numpy as np
 
 from footplant.constraints.balance import Balance
 from footplant.constraints.base import Constraint, Follow
-from footplant.constraints.fields import Fields, describe, is_number
+from footplant.constraints.body import Apart, Touch, is_part
+from footplant.constraints.fields import Fields, describe, is_number, suggest
 from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation, shoulder_rhythm, spine_shares
 from footplant.constraints.naming import read_chain, read_joint, read_joints, read_point, read_points
@@ -30,6 +31,7 @@ from footplant.constraints.points import (
 )
 from footplant.constraints.solids import read_ground, read_region
 from footplant.errors import ConstraintError
+from footplant.humanoid.body_shell import PARTS
 from footplant.skeleton import Character
 
 Common = dict[str, Any]
@@ -219,6 +221,39 @@ def _balance(fields: Fields, character: Character, common: Common) -> Balance:
     return Balance(character=character, support=support, margin=margin, **common)
 
 
+def _parts(fields: Fields, key: str) -> tuple[str, ...]:
+    """Read names of parts of the body."""
+    value = fields.get(key)
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
+        fields.fail(key, f"expected names of parts of the body, got {describe(value)}")
+    for name in names:
+        if not is_part(name):
+            fields.fail(key, f"no part of the body {name!r}{suggest(name, PARTS)}; there are: {', '.join(PARTS)}")
+    return tuple(names)
+
+
+def _apart(fields: Fields, character: Character, common: Common) -> Apart:
+    return Apart(
+        character=character,
+        part=_parts(fields, "part"),
+        other=None if fields.get("other", None) is None else _parts(fields, "other"),
+        margin=fields.number("margin", 0.0),
+        as_source=fields.flag("as_source", True),
+        **common,
+    )
+
+
+def _touch(fields: Fields, character: Character, common: Common) -> Touch:
+    ends = []
+    for key in ("part", "other"):
+        value = fields.get(key)
+        named = isinstance(value, str) and is_part(value)
+        ends.append(value if named else read_point(fields, key, character))
+    offset = fields.number("offset", None)
+    return Touch(character=character, part=ends[0], other=ends[1], offset=offset, **common)
+
+
 def _joint_limits(fields: Fields, character: Character, common: Common) -> JointLimits:
     if character.limits is None:
         fields.fail("kind", f"{character.name!r} has no joint limits; they come with human roles")
@@ -305,6 +340,8 @@ _READERS: dict[str, Callable[[Fields, Character, Common], Constraint | tuple[Con
     "look_at": _look_at,
     "center_of_mass": _center_of_mass,
     "balance": _balance,
+    "apart": _apart,
+    "touch": _touch,
     "joint_limits": _joint_limits,
     "cone_twist": _cone_twist,
     "hinge": _hinge,

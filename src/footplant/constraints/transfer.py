@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from footplant import humanoid, rotation
 from footplant.constraints import (
     Above,
+    Apart,
     Area,
     Balance,
     CenterOfMass,
@@ -19,7 +20,9 @@ from footplant.constraints import (
     Footplant,
     Orientation,
     Position,
+    Touch,
 )
+from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.normalized import Normalized
 from footplant.normalized.body import Body
@@ -76,6 +79,8 @@ class ConstraintTransfer:
         if chain is not None:
             joints = [self.joint(joint) for joint in chain]
             constraint = replace(constraint, chain=tuple(sorted({joint for joint in joints if joint is not None})))
+        if isinstance(constraint, Apart | Touch):
+            return self._body(constraint)
         if isinstance(constraint, Balance):
             return replace(constraint, character=self.target, support=())
         if isinstance(constraint, CenterOfMass) and not isinstance(constraint.target, Follow):
@@ -100,6 +105,24 @@ class ConstraintTransfer:
         if isinstance(constraint, Position) and not isinstance(constraint.target, Follow):
             return replace(constraint, target=self.place(np.asarray(constraint.target)))
         return constraint
+
+    def _body(self, constraint: Apart | Touch) -> Constraint | None:
+        """Return a constraint on parts of the body for the target, measured from its own motion."""
+        try:
+            if isinstance(constraint, Apart):
+                return replace(
+                    constraint, character=self.target, margin=self.size_ratio * constraint.margin, source=None
+                )
+            ends = [self.point(end) if isinstance(end, Point) else end for end in (constraint.part, constraint.other)]
+            if ends[0] is None or ends[1] is None:
+                return None
+            offset = None if constraint.offset is None else self.size_ratio * constraint.offset
+            return replace(
+                constraint, character=self.target, part=ends[0], other=ends[1], offset=offset, source=None
+            )  # fmt: skip
+        except ConstraintError:
+            # the target lacks a part
+            return None
 
     def _footplant(self, plant: Footplant) -> Footplant:
         """Return a footplant at its mean place in the retargeted motion, at the scaled height of its old place."""

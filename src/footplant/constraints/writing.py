@@ -9,6 +9,7 @@ import numpy as np
 
 from footplant.constraints.balance import Balance, soles
 from footplant.constraints.base import Constraint, Follow
+from footplant.constraints.body import Apart, Touch
 from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation, limited_joints
 from footplant.constraints.naming import joint_data, point_data
@@ -26,7 +27,7 @@ from footplant.constraints.points import (
 from footplant.constraints.solids import solid_data
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.skeleton import Character
+from footplant.skeleton import Character, Point
 
 _NAMES: dict[type[Constraint], str] = {
     Position: "position",
@@ -39,6 +40,8 @@ _NAMES: dict[type[Constraint], str] = {
     LookAt: "look_at",
     CenterOfMass: "center_of_mass",
     Balance: "balance",
+    Apart: "apart",
+    Touch: "touch",
     JointLimits: "joint_limits",
     ConeTwist: "cone_twist",
     Hinge: "hinge",
@@ -87,7 +90,7 @@ def _own(constraint: Any, character: Character) -> dict[str, Any]:
     """Return the fields specific to a kind."""
     out: dict[str, Any] = {}
     for key in ("point", "other"):
-        if hasattr(constraint, key):
+        if isinstance(getattr(constraint, key, None), Point):
             out[key] = point_data(getattr(constraint, key), character)
     if hasattr(constraint, "joint"):
         out["joint"] = joint_data(constraint.joint, character)
@@ -110,6 +113,18 @@ def _own(constraint: Any, character: Character) -> dict[str, Any]:
             out |= {"region": solid_data(constraint.region), "inside": constraint.inside}
         case Balance() if constraint.support != soles(constraint.character):
             out["support"] = [point_data(point, character) for point in constraint.support]
+        case Apart():
+            out["part"] = list(constraint.part)
+            if constraint.other is not None:
+                out["other"] = [constraint.other] if isinstance(constraint.other, str) else list(constraint.other)
+            if not constraint.as_source:
+                out["as_source"] = False
+        case Touch():
+            for key in ("part", "other"):
+                value = getattr(constraint, key)
+                out[key] = value if isinstance(value, str) else _point_table(value, character)
+            if constraint.offset is not None:
+                out["offset"] = float(constraint.offset)
         case JointLimits():
             if constraint.joints != tuple(limited_joints(constraint.character).tolist()):
                 out["joints"] = [joint_data(joint, character) for joint in constraint.joints]
@@ -121,6 +136,12 @@ def _own(constraint: Any, character: Character) -> dict[str, Any]:
         case SamePlace():
             out["pair"] = [int(frame) for frame in constraint.pair]
     return out
+
+
+def _point_table(point: Point, character: Character) -> dict[str, Any]:
+    """Return a point as a table, which a part of the body cannot be mistaken for."""
+    found = point_data(point, character)
+    return {"point": found} if isinstance(found, str) else found
 
 
 def _target_data(constraint: Any, character: Character) -> dict[str, Any]:

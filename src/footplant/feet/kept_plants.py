@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.constraints import AcrossFrames, Constraint, Footplant, JointLimits, Relation
+from footplant.constraints import AcrossFrames, Apart, Constraint, Footplant, JointLimits, Relation
 from footplant.contacts.detection import FEET, Contacts, find_contacts
 from footplant.feet.steps import STEP_SETTINGS
 from footplant.motion import Motion
@@ -30,8 +30,8 @@ def plants_to_keep(
     for constraint in constraints:
         own = _active(constraint, every, fps)
         active |= own
-        # limits of many joints, and relations between joints, hold no foot
-        for joint in () if isinstance(constraint, JointLimits | Relation) else constraint.joints:
+        # limits of many joints, relations between joints, and parts that stay out of each other hold no foot
+        for joint in () if isinstance(constraint, Apart | JointLimits | Relation) else constraint.joints:
             for side, joints in feet.items():
                 if joint in joints:
                     held[side] |= own

@@ -7,7 +7,9 @@ body of typical proportions (`body_proxy`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,17 +22,38 @@ from footplant.skeleton import Character, Roles, Skeleton, Skin
 
 GROUPS = ("trunk", "head", "left_leg", "right_leg")
 """What arms are kept out of, in the order of the tables."""
-LEG = ("upper_leg", "upper_leg_twist", "lower_leg", "lower_leg_twist", "foot", "toes")
 FINGERS = ("thumb", "index", "middle", "ring", "little")
-_TRUNK_SEGMENTS = ("hips", "waist", "chest")
+SIDES = ("left", "right")
+LIMB_PARTS = {
+    "leg": ("upper_leg", "upper_leg_twist", "lower_leg", "lower_leg_twist", "foot", "toes"),
+    "arm": ("upper_arm", "upper_arm_twist", "lower_arm", "lower_arm_twist", "hand", *FINGERS),
+    "hand": ("hand", *FINGERS), "forearm": ("lower_arm", "lower_arm_twist"),
+    "upper_arm": ("upper_arm", "upper_arm_twist"), "thigh": ("upper_leg", "upper_leg_twist"),
+    "shin": ("lower_leg", "lower_leg_twist"), "foot": ("foot", "toes"),
+}  # fmt: skip
+"""Limbs and their parts → the roles whose skin they have, without the side."""
+PARTS = ("trunk", "head", *(f"{side}_{part}" for part in LIMB_PARTS for side in SIDES))
+"""Every part of a body that has a surface of its own."""
+_TRUNK_ROLES = ("", "hips", "spine", "neck", "left_clavicle", "right_clavicle")
+_ARM = ("upper_arm", "lower_arm", "hand")
+_SEGMENTS = {
+    "leg": ("upper_leg", "lower_leg"), "arm": _ARM, "hand": ("hand",),
+    "forearm": ("lower_arm",), "upper_arm": ("upper_arm",), "thigh": ("upper_leg",), "shin": ("lower_leg",),
+}  # fmt: skip
+"""Limbs and their parts → the tubes that stand for them without a skin."""
 
 
 @dataclass(frozen=True)
 class ShellSettings:
     """Tuning numbers of body shells. Lengths are in body heights."""
 
-    samples: tuple[int, int, int, int] = (144, 72, 72, 72)
-    """Samples of each of `GROUPS`. Doubled, everything costs twice."""
+    samples: Mapping[str, int] = field(
+        default_factory=lambda: MappingProxyType(
+            {"trunk": 144, "head": 72, "leg": 72, "arm": 72, "hand": 40, "forearm": 32, "upper_arm": 32, "thigh": 36,
+             "shin": 32, "foot": 32}
+        )
+    )  # fmt: skip
+    """Samples of each of `PARTS`, without its side. Doubled, everything costs twice."""
     cluster: int = 12
     """Samples of a cluster: clusters far from a point are skipped. Results do not depend on it."""
     dense: int = 2500
@@ -47,6 +70,8 @@ class ShellSettings:
     """Fractions of the forearm at which spheres are centred."""
     elbow: float = 0.25
     """Fraction of the upper arm's radius that is kept out of the trunk at the elbow: soft tissue is compressed."""
+    foot_width: float = 0.026
+    """Half the width of a foot of a character without a skin (Drillis and Contini 1966: 0.055 in all)."""
     forearm_percentile: float = 85.0
     """Percentile of the distances of the skin from the bone that is the radius of a sphere."""
 
@@ -71,9 +96,13 @@ class BodyShell:
     reaches: NDArray
 
     @classmethod
-    def of(cls, character: Character) -> BodyShell:
-        """Return the shell of a humanoid character; that of the same skin is cached."""
-        return _cached(character)[0]
+    def of(cls, character: Character, parts: Sequence[str] = GROUPS) -> BodyShell:
+        """Return the shell of parts (of `PARTS`, in this order) of a humanoid; that of the same skin is cached."""
+        known = _known(character)
+        patches = tuple(_patch(character, known, part) for part in parts)
+        if patches not in known.shells:
+            known.shells[patches] = _assembled(patches)
+        return known.shells[patches]
 
     def tables(self):
         """Return the samples as kernels take them."""
@@ -105,30 +134,53 @@ class ArmSamples:
     @classmethod
     def of(cls, character: Character) -> ArmSamples:
         """Return the samples of a humanoid character; those of the same skin are cached."""
-        return _cached(character)[1]
+        known = _known(character)
+        if known.arms is None:
+            known.arms = _arm_samples(character, known.surface, known.flesh)
+        return known.arms
 
 
-_known: WeakKeyDictionary[Skin | Skeleton, tuple[Roles, tuple[BodyShell, ArmSamples]]] = WeakKeyDictionary()
-_surfaces: WeakKeyDictionary[Skin | Skeleton, tuple[Roles, BodySurface]] = WeakKeyDictionary()
+@dataclass(frozen=True, eq=False)
+class _Patch:
+    """The samples of one part, cluster by cluster."""
+
+    influences: tuple[tuple[tuple[int, float, NDArray, NDArray], ...], ...]
+    """Of each sample: joint, weight, place and core."""
+    normals: tuple[NDArray, ...]
+    sizes: tuple[int, ...]
+    """Samples of each cluster."""
+    width: float
+    anchor: int
+    reach: float
+
+
+class _Known:
+    """What has been made of a skin, or of a skeleton without one."""
+
+    def __init__(self, character: Character) -> None:
+        self.roles = character.require_roles()
+        self.surface = BodySurface.of(character)
+        self.parts = None if character.skin is None else vertex_parts(character)
+        self.flesh = None if self.parts is None else _without_things(character, self.parts)
+        self.patches: dict[str, _Patch] = {}
+        self.shells: dict[tuple[_Patch, ...], BodyShell] = {}
+        self.arms: ArmSamples | None = None
+
+
+_made: WeakKeyDictionary[Skin | Skeleton, _Known] = WeakKeyDictionary()
+
+
+def _known(character: Character) -> _Known:
+    roles, key = character.require_roles(), character.skeleton if character.skin is None else character.skin
+    found = _made.get(key)
+    if found is None or found.roles is not roles:
+        found = _made[key] = _Known(character)
+    return found
 
 
 def surface_of(character: Character) -> BodySurface:
     """Return the tubes of a humanoid character; those of the same skin are cached."""
-    roles, key = character.require_roles(), character.skeleton if character.skin is None else character.skin
-    found = _surfaces.get(key)
-    if found is None or found[0] is not roles:
-        found = _surfaces[key] = roles, BodySurface.of(character)
-    return found[1]
-
-
-def _cached(character: Character) -> tuple[BodyShell, ArmSamples]:
-    roles, key = character.require_roles(), character.skeleton if character.skin is None else character.skin
-    found = _known.get(key)
-    if found is None or found[0] is not roles:
-        surface = surface_of(character)
-        parts = None if character.skin is None else vertex_parts(character)
-        found = _known[key] = roles, (_shell(character, surface, parts), _arm_samples(character, surface, parts))
-    return found[1]
+    return _known(character).surface
 
 
 def vertex_parts(character: Character) -> NDArray:
@@ -144,59 +196,108 @@ def vertex_parts(character: Character) -> NDArray:
     return np.array(of_joint)[heaviest]
 
 
-def _in_group(parts: NDArray, group: str) -> NDArray:
-    """Return which vertices (V,) belong to a group."""
-    if group == "trunk":
-        return np.isin(parts, ["", "hips", "spine", "neck", "left_clavicle", "right_clavicle"])
-    if group == "head":
-        return parts == "head"
-    side = group.partition("_")[0]
-    return np.isin(parts, [f"{side}_{part}" for part in LEG])
+def _roles_of(part: str) -> tuple[str, ...]:
+    """Return the roles whose skin belongs to a part."""
+    if part in ("trunk", "head"):
+        return _TRUNK_ROLES if part == "trunk" else ("head",)
+    side, _, kind = part.partition("_")
+    return tuple(f"{side}_{role}" for role in LIMB_PARTS[kind])
 
 
-def _shell(character: Character, surface: BodySurface, parts: NDArray | None) -> BodyShell:
-    groups, clusters, starts, tables, normals, widths = [0], [0], [0], [], [], []
-    anchors, reaches, roles = [], [], character.require_roles()
+def _of_part(character: Character, known: _Known, part: str) -> NDArray | None:
+    """Return which vertices (V,) belong to a part; None without a skin."""
+    if known.parts is None or known.flesh is None or character.skin is None:
+        return None
+    own, attached = np.isin(known.parts, _roles_of(part)), character.skin.attached
+    if part in GROUPS:
+        return own
+    wrist = known.roles.get(f"{part.partition('_')[0]}_hand")
+    if part.endswith("_hand") and wrist is not None:
+        own = np.isin(known.flesh, _roles_of(part)) & _near_wrist(character, wrist)
+    if attached is not None and (own & ~attached).sum() >= 16:
+        own &= ~attached
+    return own
+
+
+def part_vertices(character: Character, part: str) -> NDArray | None:
+    """Return the vertices (V, 3) of a part's skin in the rest pose, metres; None without a skin."""
+    chosen = _of_part(character, _known(character), part)
+    return None if chosen is None or character.skin is None else character.skin.vertices[chosen]
+
+
+def _near_wrist(character: Character, wrist: int) -> NDArray:
+    """Return which vertices (V,) are near enough to a wrist to belong to the hand and not to a thing that it holds."""
+    assert character.skin is not None
+    bind = character.skin.inverse_bind[wrist]
+    local = character.skin.vertices @ bind[:3, :3].T + bind[:3, 3]
+    return np.linalg.norm(local, axis=1) < SHELL.hand_reach * character.height
+
+
+def _patch(character: Character, known: _Known, part: str) -> _Patch:
+    """Return the samples of a part; those of the same skin are cached."""
+    if part not in PARTS:
+        raise SkeletonError(f"expected a part of the body among {', '.join(PARTS)}; got {part!r}")
+    if part in known.patches:
+        return known.patches[part]
     rest, turned = character.skeleton.rest_world
-    for group, count in zip(GROUPS, SHELL.samples):
-        found = None if parts is None else _skin_samples(character, _in_group(parts, group), count)
-        influences, outward, width = found or _tube_samples(surface, group)
-        places = np.array(
-            [sum(w * (rest[j] + rotation.rotate(turned[j], place)) for j, w, place in rows) for rows in influences]
-        )
-        inner = _cores(character, group, places)
-        influences = [
-            [(*row, rotation.rotate(rotation.inverse(turned[row[0]]), core - rest[row[0]])) for row in rows]
-            for rows, core in zip(influences, inner)
-        ]
-        for members in _clusters(places):
-            for number in members:
-                starts.append(starts[-1] + len(influences[number]))
-                tables += influences[number]
-                normals.append(outward[number])
-            clusters.append(len(starts) - 1)
-        groups.append(len(clusters) - 1)
-        widths.append(width)
-        spine = roles.joints.get("spine", ())
-        anchor = {"trunk": spine[len(spine) // 2] if spine else roles["hips"], "head": roles.get("head")}.get(
-            group, roles.get(f"{group.partition('_')[0]}_lower_leg")
-        )
-        anchors.append(roles["hips"] if anchor is None else anchor)
-        reaches.append(1.15 * float(np.linalg.norm(places - rest[anchors[-1]], axis=1).max()))
-    joints, weights, places, cores = zip(*tables)
+    kind = part if part in SHELL.samples else part.partition("_")[2]
+    chosen = _of_part(character, known, part)
+    found = None if chosen is None else _skin_samples(character, chosen, SHELL.samples[kind])
+    influences, outward, width = found or _tube_samples(character, known.surface, part)
+    places = np.array(
+        [sum(w * (rest[j] + rotation.rotate(turned[j], place)) for j, w, place in rows) for rows in influences]
+    )
+    inner = _cores(character, part, places)
+    influences = [
+        tuple((*row, rotation.rotate(rotation.inverse(turned[row[0]]), core - rest[row[0]])) for row in rows)
+        for rows, core in zip(influences, inner)
+    ]
+    clusters = _clusters(places)
+    order = [number for members in clusters for number in members]
+    anchor = _anchor(known.roles, part)
+    known.patches[part] = _Patch(
+        tuple(influences[n] for n in order), tuple(outward[n] for n in order), tuple(map(len, clusters)), width, anchor,
+        1.15 * float(np.linalg.norm(places - rest[anchor], axis=1).max()),
+    )  # fmt: skip
+    return known.patches[part]
+
+
+def _anchor(roles: Roles, part: str) -> int:
+    """Return a joint in the middle of a part."""
+    side, _, kind = part.partition("_")
+    spine = roles.joints.get("spine", ())
+    if part == "trunk":
+        return spine[len(spine) // 2] if spine else roles["hips"]
+    if part == "head":
+        found = roles.get("head")
+    elif kind in ("arm", "leg"):
+        found = roles.get(f"{side}_lower_{kind}")
+    else:
+        found = roles.get(f"{side}_{LIMB_PARTS[kind][0]}")
+    return roles["hips"] if found is None else found
+
+
+def _assembled(patches: Sequence[_Patch]) -> BodyShell:
+    """Return the shell of some parts."""
+    sizes = [size for patch in patches for size in patch.sizes]
+    rows = [row for patch in patches for row in patch.influences]
+    joints, weights, places, cores = zip(*(influence for row in rows for influence in row))
     return BodyShell(
-        np.array(groups, np.int64), np.array(clusters, np.int64), np.array(starts, np.int64),
+        np.cumsum([0, *(len(patch.sizes) for patch in patches)]).astype(np.int64),
+        np.cumsum([0, *sizes]).astype(np.int64), np.cumsum([0, *map(len, rows)]).astype(np.int64),
         np.array(joints, np.int64), np.array(weights, float), np.array(places, float), np.array(cores, float),
-        np.array(normals, float), np.array(widths, float), np.array(anchors, np.int64), np.array(reaches, float),
+        np.array([normal for patch in patches for normal in patch.normals], float),
+        np.array([patch.width for patch in patches]), np.array([patch.anchor for patch in patches], np.int64),
+        np.array([patch.reach for patch in patches]),
     )  # fmt: skip
 
 
 def _cores(character: Character, group: str, places: NDArray) -> NDArray:
     """Return the points (N, 3) of a group's bones that are nearest to its samples (N, 3), in the rest pose, metres."""
-    roles, rest, side = character.require_roles(), character.skeleton.rest_world[0], group.partition("_")[0]
-    names = {"trunk": ("hips", "spine", "neck"), "head": ("head",)}.get(
-        group, tuple(f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot"))
-    )
+    roles, rest = character.require_roles(), character.skeleton.rest_world[0]
+    side, _, kind = group.partition("_")
+    chain = ("upper_leg", "lower_leg", "foot") if kind in ("leg", "thigh", "shin", "foot") else _ARM
+    names = {"trunk": ("hips", "spine", "neck"), "head": ("head",)}.get(group, tuple(f"{side}_{x}" for x in chain))
     bones = rest[[joint for name in names for joint in roles.joints.get(name, ())]]
     if group == "head":
         bones = np.concatenate([bones, places.mean(axis=0, keepdims=True)])
@@ -348,6 +449,18 @@ def _held_things(skin: Skin, parts: NDArray, tolerance: float) -> NDArray:
     return rigid
 
 
+def _without_things(character: Character, parts: NDArray) -> NDArray:
+    """Return the roles (V,) of vertices, "thing" for those of things on arms."""
+    assert character.skin is not None
+    things = _held_things(character.skin, parts, 1e-5 * character.height)
+    for name in _ARM:
+        # a rigid robot has nothing else
+        own = np.array([part.endswith(name) for part in parts])
+        if (own & ~things).sum() >= 16:
+            parts = np.where(own & things, "thing", parts)
+    return parts
+
+
 def _outer(corners: NDArray, points: NDArray, normals: NDArray, depth: float) -> NDArray:
     """Return (N,) +1 where the surface has its inside behind the normal, −1 in front of it, 0 where it bounds none."""
     from footplant.kernels import shell as kernel
@@ -359,10 +472,14 @@ def _outer(corners: NDArray, points: NDArray, normals: NDArray, depth: float) ->
     return behind.astype(float) - front.astype(float)
 
 
-def _tube_samples(surface: BodySurface, group: str):
+def _tube_samples(character: Character, surface: BodySurface, group: str):
     """Return influences, normals and spacing of samples on the tubes of a group."""
-    side = group.partition("_")[0]
-    names = {"trunk": _TRUNK_SEGMENTS, "head": ("head",)}.get(group, (f"{side}_upper_leg", f"{side}_lower_leg"))
+    side, _, kind = group.partition("_")
+    if kind == "foot":
+        return _foot_samples(character, side)
+    names = {"trunk": ("hips", "waist", "chest"), "head": ("head",)}.get(
+        group, tuple(f"{side}_{part}" for part in _SEGMENTS.get(kind, ()))
+    )
     around = 2 * AROUND
     angles = 2.0 * np.pi * np.arange(around) / around
     terms = np.stack([np.ones_like(angles), np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)], -1)
@@ -388,23 +505,54 @@ def _tube_samples(surface: BodySurface, group: str):
         normals += list(rotation.rotate(turn, outward))
         widths.append(max(surface.lengths[number] / RINGS, 2.0 * np.pi * radii.mean() / around))
     if not influences:
-        # a character without the segment: a sample far away
-        return [[(0, 1.0, np.array([0.0, -1000.0, 0.0]))]], np.array([[0.0, -1.0, 0.0]]), 1.0
+        return _nowhere()
     return influences, np.array(normals), float(np.mean(widths))
+
+
+def _nowhere():
+    """Return the samples of a part that a character lacks: one far away."""
+    return [[(0, 1.0, np.array([0.0, -1000.0, 0.0]))]], np.array([[0.0, -1.0, 0.0]]), 1.0
+
+
+def _foot_samples(character: Character, side: str):
+    """Return influences, normals and spacing of samples on an ellipsoid about ankle, heel and toe."""
+    roles, contacts = character.require_roles(), character.contacts
+    joint = roles.get(f"{side}_foot")
+    if joint is None or not all(f"{side}_{name}" in contacts for name in ("heel", "toe")):
+        return _nowhere()
+    rest, turned = character.skeleton.rest_world
+    heel, toe = (
+        rest[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset))
+        for point in (contacts[f"{side}_{name}"] for name in ("heel", "toe"))
+    )
+    along, up = toe - heel, rest[joint] - 0.5 * (heel + toe)
+    length = float(np.linalg.norm(along))
+    if length < 1e-6:
+        return _nowhere()
+    along = along / length
+    up = up - (up @ along) * along
+    height = float(np.linalg.norm(up))
+    up = up / height if height > 1e-6 else rotation.AXES["y"]
+    half = np.array([0.5 * length, max(0.5 * height, 0.01 * length), SHELL.foot_width * character.height])
+    axes, middle = np.stack([along, up, np.cross(along, up)]), 0.5 * (heel + toe) + 0.5 * height * up
+    count = SHELL.samples["foot"]
+    # evenly spread on a sphere (Fibonacci)
+    level, around = 1.0 - (2.0 * np.arange(count) + 1.0) / count, np.pi * (3.0 - np.sqrt(5.0)) * np.arange(count)
+    flat = np.sqrt(1.0 - level**2)
+    unit = np.stack([flat * np.cos(around), level, flat * np.sin(around)], axis=1)
+    back = rotation.inverse(turned[joint])
+    places = rotation.rotate(back, middle + (unit * half) @ axes - rest[joint])
+    outward = (unit / half) @ axes
+    outward /= np.linalg.norm(outward, axis=1, keepdims=True)
+    width = float(np.sqrt(4.0 * np.pi / count) * half.prod() ** (1.0 / 3.0))
+    return [[(joint, 1.0, place)] for place in places], rotation.rotate(back, outward), width
 
 
 def _arm_samples(character: Character, surface: BodySurface, parts: NDArray | None) -> ArmSamples:
     roles = character.require_roles()
     rows: list[tuple[int, bool, int, NDArray, float, bool]] = []
-    if parts is not None and character.skin is not None:
-        things = _held_things(character.skin, parts, 1e-5 * character.height)
-        for name in ("upper_arm", "lower_arm", "hand"):
-            # a rigid robot has nothing else
-            own = np.array([part.endswith(name) for part in parts])
-            if (own & ~things).sum() >= 16:
-                parts = np.where(own & things, "thing", parts)
-    for arm, side in enumerate(("left", "right")):
-        names = [f"{side}_{part}" for part in ("upper_arm", "lower_arm", "hand")]
+    for arm, side in enumerate(SIDES):
+        names = [f"{side}_{part}" for part in _ARM]
         if not all(name in roles for name in names):
             continue
         upper, lower, hand = (SEGMENTS.index(name) for name in names)
@@ -453,10 +601,7 @@ def _hand_points(character: Character, parts: NDArray, side: str) -> list[tuple[
     skin, roles = character.skin, character.require_roles()
     assert skin is not None
     names = [f"{side}_hand", *(f"{side}_{finger}" for finger in FINGERS)]
-    own = np.flatnonzero(np.isin(parts, names))
-    bind = skin.inverse_bind[roles[f"{side}_hand"]]
-    local = skin.vertices[own] @ bind[:3, :3].T + bind[:3, 3]
-    own = own[np.linalg.norm(local, axis=1) < SHELL.hand_reach * character.height]
+    own = np.flatnonzero(np.isin(parts, names) & _near_wrist(character, roles[f"{side}_hand"]))
     if len(own) < 8:
         return None
     picked = np.empty(min(SHELL.hand_samples + 1, len(own)), np.int64)

@@ -142,9 +142,9 @@ def from_ball(balls, c, x, y, z):
 
 
 @uncounted_jit
-def distance(shell, group, posed, x, y, z):
-    """Return the signed distance (metres, negative inside) from a posed group, and the outward direction."""
-    samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
+def nearest_sample(shell, group, posed, x, y, z):
+    """Return the squared distance of a point from the nearest sample of a posed group, and that sample."""
+    samples, balls, clusters = posed.samples, posed.balls, shell.clusters
     begin, end = shell.groups[group], shell.groups[group + 1]
     start, closest = begin, np.inf
     for c in range(begin, end):
@@ -158,6 +158,25 @@ def distance(shell, group, posed, x, y, z):
             bound = from_ball(balls, c, x, y, z)
             if bound * bound < least:
                 least, nearest = nearest_in(samples, clusters[c], clusters[c + 1], x, y, z, least, nearest)
+    return least, nearest
+
+
+@uncounted_jit
+def beside_rim(width, away, value):
+    """Return whether a point is outside, beside a rim, although the tangent planes say otherwise.
+
+    Tangent planes reach too far: deep inside, the nearest surface faces straight away, and far outside, the distance is
+    that of the nearest sample. What is neither lies beside a rim.
+    """
+    return away > RIM_FROM * width and RIM_COSINE * away < value < RIM_SHARE * away
+
+
+@uncounted_jit
+def distance(shell, group, posed, x, y, z):
+    """Return the signed distance (metres, negative inside) from a posed group, and the outward direction."""
+    samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
+    begin, end = shell.groups[group], shell.groups[group + 1]
+    least, nearest = nearest_sample(shell, group, posed, x, y, z)
     scale = 1.0 / (width * width)
     reach = least + 4.0 * width * width
     total = value = nx = ny = nz = 0.0
@@ -181,13 +200,113 @@ def distance(shell, group, posed, x, y, z):
     if length < 1e-9 or total <= 0.0:
         return away, 0.0, 1.0, 0.0
     value /= total
-    # Tangent planes reach too far: deep inside, the nearest surface faces straight away, and far outside, the distance
-    # is that of the nearest sample. What is neither lies beside a rim, outside.
-    if away > RIM_FROM * width and RIM_COSINE * away < value < RIM_SHARE * away:
+    if beside_rim(width, away, value):
         u = 1.0 / away
         nx, ny, nz = x - samples[0, nearest], y - samples[1, nearest], z - samples[2, nearest]
         return RIM_SHARE * away, nx * u, ny * u, nz * u
     return value, nx / length, ny / length, nz / length
+
+
+@uncounted_jit
+def push(shell, group, posed, positions, rotations, x, y, z, forces):
+    """Return the signed distance of `distance`, and add its derivative by the samples' places and normals to `forces`.
+
+    forces (J, 6): for each joint the force and, about the world's origin, the torque with which the distance acts on
+    its segment; see `generalized`. Returns the derivative by the point itself as well, three scalars: with v_i =
+    n_i·(x − p_i), ∂d/∂x = Σ g_i, ∂d/∂p_i = −g_i and ∂d/∂n_i = w_i (x − p_i)/Σw, where
+
+        g_i = w_i (n_i − 2 (x − p_i)(v_i − d)/h²)/Σw.
+    """
+    samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
+    begin, end = shell.groups[group], shell.groups[group + 1]
+    least, nearest = nearest_sample(shell, group, posed, x, y, z)
+    away, scale, reach = math.sqrt(least), 1.0 / (width * width), least + 4.0 * width * width
+    total = plane = 0.0
+    for c in range(begin, end):
+        bound = from_ball(balls, c, x, y, z)
+        if bound * bound >= reach:
+            continue
+        for i in range(clusters[c], clusters[c + 1]):
+            dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
+            square = dx * dx + dy * dy + dz * dz
+            if square < reach:
+                w = math.exp((least - square) * scale)
+                total += w
+                plane += w * (samples[3, i] * dx + samples[4, i] * dy + samples[5, i] * dz)
+    # the nearest sample itself has the weight 1
+    value = plane / total
+    if beside_rim(width, away, value):
+        u = RIM_SHARE / away
+        gx, gy, gz = u * (x - samples[0, nearest]), u * (y - samples[1, nearest]), u * (z - samples[2, nearest])
+        carry_force(shell, nearest, positions, rotations, -gx, -gy, -gz, forces)
+        return RIM_SHARE * away, gx, gy, gz
+    gx = gy = gz = 0.0
+    for c in range(begin, end):
+        bound = from_ball(balls, c, x, y, z)
+        if bound * bound >= reach:
+            continue
+        for i in range(clusters[c], clusters[c + 1]):
+            dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
+            square = dx * dx + dy * dy + dz * dz
+            if square < reach:
+                w = math.exp((least - square) * scale) / total
+                u, v, t = samples[3, i], samples[4, i], samples[5, i]
+                lean = 2.0 * scale * (u * dx + v * dy + t * dz - value)
+                fx, fy, fz = w * (u - lean * dx), w * (v - lean * dy), w * (t - lean * dz)
+                gx, gy, gz = gx + fx, gy + fy, gz + fz
+                carry_force(shell, i, positions, rotations, -fx, -fy, -fz, forces)
+                torque = forces[shell.joints[shell.starts[i]]]
+                torque[3] += w * (v * dz - t * dy)
+                torque[4] += w * (t * dx - u * dz)
+                torque[5] += w * (u * dy - v * dx)
+    return value, gx, gy, gz
+
+
+@uncounted_jit
+def carry_force(shell, i, positions, rotations, fx, fy, fz, forces):
+    """Add a force on sample i to the forces (J, 6) of the joints that carry it."""
+    for m in range(shell.starts[i], shell.starts[i + 1]):
+        add_force(shell.joints[m], shell.places[m], shell.weights[m], positions, rotations, fx, fy, fz, forces)
+
+
+@uncounted_jit
+def add_force(joint, place, weight, positions, rotations, fx, fy, fz, forces):
+    """Add a force on a place (3,) in a joint's frame, times a weight, to the forces (J, 6)."""
+    q = rotations[joint]
+    x, y, z = rotate(q[0], q[1], q[2], q[3], place[0], place[1], place[2])
+    x, y, z = positions[joint, 0] + x, positions[joint, 1] + y, positions[joint, 2] + z
+    fx, fy, fz, row = weight * fx, weight * fy, weight * fz, forces[joint]
+    row[0], row[1], row[2] = row[0] + fx, row[1] + fy, row[2] + fz
+    row[3] += y * fz - z * fy
+    row[4] += z * fx - x * fz
+    row[5] += x * fy - y * fx
+
+
+@uncounted_jit
+def generalized(parents, positions, rotations, columns, forces, out):
+    """Write the derivatives by the displacement that forces (J, 6) on the segments stand for; the forces become 0.
+
+    columns (1+J,): where the three derivatives by the root's position, and by each joint's rotation vector, go in
+    `out`; −1: nowhere. The rotation of a joint takes all segments below it along.
+    """
+    for j in range(parents.shape[0] - 1, -1, -1):
+        row, at = forces[j], columns[1 + j]
+        if at >= 0:
+            px, py, pz = positions[j, 0], positions[j, 1], positions[j, 2]
+            tx = row[3] - (py * row[2] - pz * row[1])
+            ty = row[4] - (pz * row[0] - px * row[2])
+            tz = row[5] - (px * row[1] - py * row[0])
+            q = rotations[j]
+            out[at], out[at + 1], out[at + 2] = rotate(q[0], -q[1], -q[2], -q[3], tx, ty, tz)
+        if j > 0:
+            above = forces[parents[j]]
+            for k in range(6):
+                above[k] += row[k]
+        elif columns[0] >= 0:
+            for k in range(3):
+                out[columns[0] + k] = row[k]
+        for k in range(6):
+            row[k] = 0.0
 
 
 @uncounted_jit

@@ -23,9 +23,9 @@ IkName = Literal["auto", "hybrid", "numeric"]
 
 
 def settle(constraints: Sequence[Constraint], kinematics: Kinematics) -> tuple[list[Constraint], list[str]]:
-    """Return the constraints with free footplants fixed at their mean position, and a note for each."""
+    """Return the constraints bound to the motion, free footplants fixed at their mean position, and a note for each."""
     found, notes = [], []
-    for constraint in constraints:
+    for constraint in (each.bound_to(kinematics.motion) for each in constraints):
         if isinstance(constraint, Footplant) and constraint.free:
             constraint = constraint.settled(kinematics)
             place = ", ".join(f"{value:.3f}" for value in np.asarray(constraint.place))

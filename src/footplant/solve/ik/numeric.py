@@ -21,11 +21,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.constraints import AcrossFrames, ConeTwist, Constraint, Footplant, Hinge, JointLimits
+from footplant.constraints import AcrossFrames, Apart, ConeTwist, Constraint, Footplant, Hinge, JointLimits, Position
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import METRES_PER_RADIAN, IkSolution, require_joints, worst_error
+from footplant.problem import METRES_PER_RADIAN, IkSolution, errors, require_joints, worst_error
 from footplant.solve.ik.bounds import PoseBounds, no_bounds, rows_of
 from footplant.solve.ik.pins import collect, eased_targets, is_pin
 from footplant.solve.ik.settings import EDITING, NUMERIC
@@ -102,9 +102,39 @@ class Numeric:
         task = _Task(self, first, pinned, others, begun)
         root, rotations = np.array(begun.motion.root), np.array(begun.motion.rotations)
         in_parts(self.threads, len(motion), task.rows_at_once, lambda rows: task.solve(rows, root, rotations))
-        found = motion.like(root, rotations, motion.offsets)
+        found = self._without_pull(motion, motion.like(root, rotations, motion.offsets), constraints, first.frames)
         reached = worst_error(Kinematics(found, first.frames), constraints) <= self.tolerance
         return IkSolution(found, reached, first.frames, tuple(constraints))
+
+    def _without_pull(
+        self, motion: Motion, found: Motion, constraints: Sequence[Constraint], frames: NDArray
+    ) -> Motion:
+        """Return the poses found, without the pull of goals out of reach on parts that stay apart.
+
+        A penalty gives way to a goal that is far out of reach: one that is missed by 36 cm pulls a forearm 9 mm into a
+        trunk of thirty times its weight. Where it does, the goal is held where it came to.
+        """
+        strict = [c for c in constraints if isinstance(c, Apart) and c.hard]
+        goals = [c for c in constraints if isinstance(c, Position) and is_pin(c) and c.hard]
+        if not strict or not goals:
+            return found
+        kinematics = Kinematics(found, frames)
+        rows = np.flatnonzero(worst_error(kinematics, strict) > self.tolerance)
+        most, part = max(_rank(c) for c in strict), kinematics[rows]
+        off = {id(c): errors(c, part) for c in goals if _rank(c) < most}
+        held = []
+        for constraint in constraints:
+            at, missed = off.get(id(constraint), (rows[:0], np.zeros(0)))
+            if isinstance(constraint, Position) and missed.max(initial=0.0) > self.tolerance:
+                reached = part.point(constraint.point)[at]
+                constraint = constraint.like(target=reached, frames=tuple(part.frames[at].tolist()), ramp=(0.0, 0.0))
+            held.append(constraint)
+        if not len(rows) or all(one is other for one, other in zip(held, constraints)):
+            return found
+        again = replace(self, gradual=False).solve(motion[rows], held, frames=part.frames, start=found[rows]).motion
+        root, rotations = np.array(found.root), np.array(found.rotations)
+        root[rows], rotations[rows] = again.root, again.rotations
+        return found.like(root, rotations, found.offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,8 +381,8 @@ def _allowed(chain: Sequence[int], joints: int) -> NDArray:
 
 
 def _rank(constraint: Constraint) -> tuple[int, bool]:
-    """Return the sort key of precedence: the priority, then joint limits before everything else."""
-    return constraint.priority, isinstance(constraint, JointLimits | ConeTwist | Hinge)
+    """Return the sort key of precedence: the priority, then joint limits and parts that stay apart before the rest."""
+    return constraint.priority, isinstance(constraint, Apart | JointLimits | ConeTwist | Hinge)
 
 
 def _penalties(constraints: Sequence[Constraint], bounded: bool) -> tuple[NDArray, Callable[[Constraint], int]]:
