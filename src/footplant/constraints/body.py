@@ -420,7 +420,7 @@ class Touch(Constraint):
         else:
             assert shell is not None
             skin = _samples(shell, 0, self.character)[0]
-            rows = np.arange(count) if self.offset is None else found[:, 0].argmin(keepdims=True)
+            rows = np.arange(count) if self.offset is None else np.array([int(found[:, 0].argmin())])
             nearest = found[rows, 1].astype(np.int64)
             joints, weights = skin.joints[nearest], skin.weights[nearest]
         at = (places if self.offset is None else moved)[rows, None]

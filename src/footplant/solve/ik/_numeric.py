@@ -102,7 +102,7 @@ class Bounds(NamedTuple):
     sole_offsets: NDArray
     """(S, 3) metres."""
     floors: NDArray
-    """(F, S) least height, metres."""
+    """(F, S, 3) least height c + gx·x + gz·z as c, gx, gz: the tangent plane of the ground, metres."""
 
 
 class PinTerms(NamedTuple):
@@ -287,19 +287,24 @@ def measure_bounds(body, bounds, f, local, positions, rotations, active, at, k):
     for s in range(bounds.soles.shape[0]):
         joint = bounds.soles[s]
         px, py, pz = place_of(joint, bounds.sole_offsets[s], positions, rotations)
-        residual[k] = py - bounds.floors[f, s]
+        floor = bounds.floors[f, s]
+        gx, gz = floor[1], floor[2]
+        residual[k] = py - (floor[0] + gx * px + gz * pz)
         if residual[k] < 0.0 or active[k]:
             jacobian[:, k] = 0.0
             if body.group_of[0] >= 0:
-                jacobian[3 * body.group_of[0] + 1, k] = 1.0
+                place = 3 * body.group_of[0]
+                jacobian[place, k], jacobian[place + 1, k], jacobian[place + 2, k] = -gx, 1.0, -gz
             a = joint
             while a >= 0:
                 group = body.group_of[1 + a]
                 if group >= 0:
-                    lx, lz = px - positions[a, 0], pz - positions[a, 2]
+                    lx, ly, lz = px - positions[a, 0], py - positions[a, 1], pz - positions[a, 2]
                     for c in range(3):
-                        ax, _, az = world_axis(rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3], c)
-                        jacobian[3 * group + c, k] = az * lx - ax * lz
+                        ax, ay, az = world_axis(rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3], c)
+                        jacobian[3 * group + c, k] = (
+                            az * lx - ax * lz - gx * (ay * lz - az * ly) - gz * (ax * ly - ay * lx)
+                        )
                 a = body.parents[a]
         k += 1
 
@@ -513,8 +518,9 @@ def broken_rows(bounds, local, positions, rotations, allowed, out):
                 if v[i] < bounds.lower[f, b, i] - allowed[0] or v[i] > bounds.upper[f, b, i] + allowed[0]:
                     out[f] = True
         for s in range(bounds.soles.shape[0]):
-            _, y, _ = place_of(bounds.soles[s], bounds.sole_offsets[s], positions[f], rotations[f])
-            if y < bounds.floors[f, s] - allowed[1]:
+            x, y, z = place_of(bounds.soles[s], bounds.sole_offsets[s], positions[f], rotations[f])
+            floor = bounds.floors[f, s]
+            if y < floor[0] + floor[1] * x + floor[2] * z - allowed[1]:
                 out[f] = True
 
 
@@ -550,7 +556,7 @@ def _bounds():
     one, zero = np.ones(1, np.int64), np.zeros((1, 1, 3))
     return Bounds(
         one, _read_only(1, 4), _read_only(1, 4), zero, zero - 9.0, zero + 9.0, one, np.zeros((1, 1, 2, 3)), one,
-        np.zeros((1, 3)), np.zeros((1, 1)),
+        np.zeros((1, 3)), np.zeros((1, 1, 3)),
     )  # fmt: skip
 
 

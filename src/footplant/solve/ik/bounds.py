@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints import Constraint, Footplant
-from footplant.contacts.ground import Ground
+from footplant.contacts.ground import Ground, normal_of
 from footplant.humanoid.limits import anatomical_turns
 from footplant.humanoid.reference import reference_world
 from footplant.kinematics import Kinematics
@@ -187,10 +187,14 @@ class PoseBounds:
         own = self._turns[frames]
         lower = own if limits is None else np.minimum(limits.lower[joints], own)
         upper = own if limits is None else np.maximum(limits.upper[joints], own)
-        floors = np.zeros((len(frames), 0))
+        floors = np.zeros((len(frames), 0, 3))
         if self.ground is not None and self.soles:
-            places = kinematics.points(self.soles)
-            floors = self.ground.height(places[..., [0, 2]]) + self._depths[frames]
+            places = kinematics.points(self.soles)[..., [0, 2]]
+            normals = normal_of(self.ground, places)
+            slopes = -normals[..., [0, 2]] / np.maximum(normals[..., 1:2], 1e-6)
+            slopes = np.where(np.abs(slopes).max(axis=-1, keepdims=True) > EDITING.steepest, 0.0, slopes)
+            level = self.ground.height(places) + self._depths[frames] - (slopes * places).sum(axis=-1)
+            floors = np.concatenate([level[..., None], slopes], axis=-1)
         hinges, across = self._hinges
         return Bounds(
             joints, *self._reference, own, lower, upper, hinges, across[frames],
@@ -226,7 +230,7 @@ def no_bounds(frames: int) -> Bounds:
     empty = np.zeros((frames, 0, 3))
     return Bounds(
         none, turns, turns, empty, empty, empty, none, np.zeros((frames, 0, 2, 3)), none, np.zeros((0, 3)),
-        np.zeros((frames, 0)),
+        np.zeros((frames, 0, 3)),
     )  # fmt: skip
 
 
