@@ -109,7 +109,7 @@ class Numeric:
     def _without_pull(
         self, motion: Motion, found: Motion, constraints: Sequence[Constraint], frames: NDArray
     ) -> Motion:
-        """Return the poses found, without the pull of goals far out of reach on what comes before them.
+        """Return the poses found, without the pull of goals far out of reach on bounds and parts that stay apart.
 
         A penalty gives way: a goal that is missed by 255 mm, below the ground, pulls a sole of thirty times its weight
         8.5 mm into it. Where it does, the goal is held where it came to.
@@ -123,7 +123,8 @@ class Numeric:
         if not hopeless:
             return found
         most = max(_rank(c) for c in constraints if id(c) in hopeless)
-        above = [c for c in constraints if c.hard and _rank(c) > most]
+        # footplants that contradict one another are unmet anyway
+        above = [c for c in constraints if isinstance(c, Apart) and c.hard and _rank(c) > most]
         pulled = worst_error(kinematics, above) > EDITING.pulled
         if self.bounds is not None:
             pulled |= self.bounds.broken(kinematics)

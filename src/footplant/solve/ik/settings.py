@@ -129,10 +129,10 @@ class EditingSettings:
     place is the mean of a stance: without this bound soles go 3 to 8 mm deeper at the ends of stances of the CMU
     charleston, with none the two contradict one another."""
     hopeless: float = 0.03
-    """Metres by which a goal is missed from which it is held where it came to, if it pulls on what comes before it. By
-    the ratio of their weights nothing above it is pulled by more than a thirtieth of this."""
+    """Metres by which a goal is missed from which it is held where it came to, if it pulls bounds or parts that stay
+    apart. By the ratio of their weights these give way by a thirtieth of what it is missed by, at most."""
     pulled: float = 0.001
-    """Metres of error of a constraint that count as such a pull."""
+    """Metres by which parts that stay apart enter each other that count as such a pull."""
     steepest: float = 0.5
     """Slope of the ground above which a sole's floor is level: an edge, not a slope. With level floors everywhere soles
     on a plane of 6 % go 11 mm deeper where a foot is dragged by 20 cm; no experiment separates 0.5 from 1."""
