@@ -198,6 +198,18 @@ def test_a_goal_in_the_ground_is_a_conflict():
     assert solution.report.after.penetration_worst < 5.0
 
 
+def test_a_goal_far_below_the_ground_does_not_pull_soles_into_it():
+    """A goal that cannot be met is held where it came to: bounds are no longer stretched by it."""
+    clip = replace(WALK, motion=WALK.motion[:60])
+    foot = Point(CHARACTER.require_roles()["left_foot"])
+    goal = Position(point=foot, target=Kinematics(clip.motion).point(foot)[30] - [0.0, 0.4, 0.0], frames=(30,))
+    solution = fit(clip, [goal])
+    soles = [CHARACTER.contacts[f"{side}_{part}"] for side in ("left", "right") for part in ("heel", "ball", "toe")]
+    low, was = (np.minimum(Kinematics(m).points(soles)[..., 1], 0.0) for m in (solution.motion, clip.motion))
+    assert (low - was).min() > -0.002
+    assert solution.status is Status.CONFLICT
+
+
 def test_the_chain_asked_for_is_the_chain_moved():
     roles = CHARACTER.require_roles()
     arm = tuple(roles[f"left_{part}"] for part in ("upper_arm", "lower_arm"))

@@ -490,7 +490,9 @@ def test_bounds_are_measured_as_limits_and_heights_measure_themselves():
     """Slacks to joint limits and heights of soles, and their derivatives by finite differences."""
     clip = load("walk")
     character, motion = clip.character, clip.motion[:3]
-    bounds = pose_bounds(motion, character, Plane((0.0, 0.3, 0.0))).at(Kinematics(motion))
+    slope = Plane((0.0, 0.3, 0.0), (0.1, 1.0, -0.2))
+    whole = pose_bounds(motion, character, slope)
+    bounds = whole.at(Kinematics(motion))
     groups = np.arange(1 + len(character.skeleton))
     body = kernel.Body(
         motion.skeleton.parents, motion.skeleton.offsets[None], groups, groups, np.ones(3 * len(groups))
@@ -520,11 +522,12 @@ def test_bounds_are_measured_as_limits_and_heights_measure_themselves():
     np.testing.assert_allclose(exceeded, limit_violations(character, away.rotations)[1, bounds.joints], atol=1e-9)
     soles = [character.contacts[f"{side}_{part}"] for side in ("left", "right") for part in ("heel", "ball", "toe")]
     soles += [Point(character.require_roles()[f"{side}_foot"]) for side in ("left", "right")]
-    heights = Kinematics(away).points(soles)[1, :, 1]
-    np.testing.assert_allclose(at.residual[limits + hinges :], heights - bounds.floors[1], atol=1e-12)
+    places = Kinematics(away).points(soles)[1]
+    floors = slope.height(places[:, [0, 2]]) + whole._depths[1]
+    np.testing.assert_allclose(at.residual[limits + hinges :], places[:, 1] - floors, atol=1e-12)
     for column in rng.choice(3 * len(groups), 20, replace=False):
         nudge = np.zeros((3, len(groups), 3))
         nudge[:, column // 3, column % 3] = step
-        slope = (measured(away + nudge).residual - measured(away + -nudge).residual) / (2.0 * step)
+        slopes = (measured(away + nudge).residual - measured(away + -nudge).residual) / (2.0 * step)
         own = np.r_[0:limits, limits + hinges : count]
-        np.testing.assert_allclose(at.jacobian[column, own], slope[own], atol=1e-5)
+        np.testing.assert_allclose(at.jacobian[column, own], slopes[own], atol=1e-5)
