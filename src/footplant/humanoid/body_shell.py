@@ -136,7 +136,7 @@ class ArmSamples:
         """Return the samples of a humanoid character; those of the same skin are cached."""
         known = _known(character)
         if known.arms is None:
-            known.arms = _arm_samples(character, known.surface, known.flesh)
+            known.arms = _arm_samples(character, known.surface, known.bare)
         return known.arms
 
 
@@ -161,7 +161,7 @@ class _Known:
         self.roles = character.require_roles()
         self.surface = BodySurface.of(character)
         self.parts = None if character.skin is None else vertex_parts(character)
-        self.flesh = None if self.parts is None else _without_things(character, self.parts)
+        self.bare = None if self.parts is None else _without_things(character, self.parts)
         self.patches: dict[str, _Patch] = {}
         self.shells: dict[tuple[_Patch, ...], BodyShell] = {}
         self.arms: ArmSamples | None = None
@@ -206,14 +206,14 @@ def _roles_of(part: str) -> tuple[str, ...]:
 
 def _of_part(character: Character, known: _Known, part: str) -> NDArray | None:
     """Return which vertices (V,) belong to a part; None without a skin."""
-    if known.parts is None or known.flesh is None or character.skin is None:
+    if known.parts is None or known.bare is None or character.skin is None:
         return None
     own, attached = np.isin(known.parts, _roles_of(part)), character.skin.attached
     if part in GROUPS:
         return own
     wrist = known.roles.get(f"{part.partition('_')[0]}_hand")
     if part.endswith("_hand") and wrist is not None:
-        own = np.isin(known.flesh, _roles_of(part)) & _near_wrist(character, wrist)
+        own = np.isin(known.bare, _roles_of(part)) & _near_wrist(character, wrist)
     if attached is not None and (own & ~attached).sum() >= 16:
         own &= ~attached
     return own
