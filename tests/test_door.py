@@ -375,5 +375,9 @@ print(cache_folder())
 """
     done = run(script, NUMBA_OPT="0", FOOTPLANT_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    usual = run("from footplant.kernels import cache_folder; print(cache_folder())", FOOTPLANT_CACHE_DIR=str(tmp_path))
+    usual = run(
+        "from footplant.kernels import cache_folder; print(cache_folder())",
+        NUMBA_OPT="3",
+        FOOTPLANT_CACHE_DIR=str(tmp_path),
+    )
     assert usual.stdout.strip() != done.stdout.strip()
