@@ -8,7 +8,7 @@ WORKERS := 3
 BLENDER := $(VENV)/blender
 BLENDER_PYTHON ?= python3.11
 
-.PHONY: demo quick test bounds check page bench install docs fuzz nightly clean clips
+.PHONY: demo quick test bounds check page bench install docs fuzz nightly clean clips wheel dist
 .NOTPARALLEL:
 
 # what Footplant does, on samples that ship with it; results in ./demo
@@ -22,12 +22,12 @@ install: $(STAMP)-all
 quick: $(STAMP)-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q --quick @tests/quick.txt
 
-# every test, examples and README included; kernels are compiled first, because workers would compile each once more.
+# every test, examples and README included; kernels are compiled first, with a bar that counts.
 # Three workers for two cores: some tests wait for processes, sockets and a browser. Modules are compiled once, also
 # where the environment says otherwise: tests start many processes that import them
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)-test page clips
-	$(BIN)/python tests/compile_kernels.py 2
+	$(BIN)/footplant warmup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 # the kernels' tests with bounds checks in compiled code
@@ -61,6 +61,17 @@ fuzz: $(STAMP)-fuzz
 # the documentation as a site in build/site; a warning is an error
 docs: $(STAMP)-docs
 	$(BIN)/mkdocs build --strict
+
+# a wheel with compiled kernels, for this Python, the numba of .venv and this kind of processor; in dist/
+wheel: $(STAMP)-dist page
+	rm -rf dist
+	FOOTPLANT_COMPILED=1 $(BIN)/python -m build --no-isolation --wheel --outdir dist
+
+# what is published: sources, the wheel for every system, the wheel with compiled kernels; each installed and tried
+dist: wheel
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/try_distributions.py dist
 
 # Blender reads our files, in an environment of its own: 1 GB, and a Python 3.11 because its module is made for that
 nightly: $(STAMP)-all $(BLENDER)/.installed

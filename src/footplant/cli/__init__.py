@@ -16,6 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Expected errors (a `FootplantError`, a misspelt option) are printed as one line on stderr.
     """
     from footplant.cli.app import app
+    from footplant.cli.kernels import leave_kernels
     from footplant.errors import FootplantError
 
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if describe is None:
             raise
         return _fail(f"{describe()} {_help_hint(error)}")
+    finally:
+        leave_kernels()
 
 
 def _help_hint(error: Exception) -> str:

@@ -55,11 +55,12 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _global_options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    pass
+    kernels.choose_command(context.invoked_subcommand)
 
 
 for name, command, summary in (

@@ -13,11 +13,11 @@ import typer
 
 from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, GroundAt, Json, ReadOptions, format_name, unit
+from footplant.cli.kernels import prepare_kernels
 from footplant.cli.loading import load_clip
 from footplant.cli.losses import listing, losses
 from footplant.cli.options import spread
 from footplant.cli.output import (
-    announce_compiling,
     note,
     print_facts,
     print_json,
@@ -136,7 +136,7 @@ def _read(file: str, module: ModuleType, reading: ReadOptions) -> list[Clip]:
 
     if reading.take is not None or file.startswith(SAMPLE) or "takes" not in _parameters(module):
         return [load_clip(file, reading)]
-    announce_compiling()
+    prepare_kernels()
     found = load_takes(file, **reading.given(file))
     with working(f"reading {file}"):
         clips = [next(found)]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footplant.cli.arguments import Json
-from footplant.cli.output import announce_compiling, print_facts, print_json, print_table, refuse_to_overwrite, working
+from footplant.cli.kernels import prepare_kernels
+from footplant.cli.output import print_facts, print_json, print_table, refuse_to_overwrite, working
 from footplant.cli.solving import Overwrite, check_targets
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def crowd(
     from footplant.io import format_of, save
     from footplant.live.crowd import Crowd
 
-    announce_compiling()
+    prepare_kernels()
     check_targets(scene, out, overwrite=overwrite)
     if picture is not None:
         refuse_to_overwrite(scene, Path(picture), overwrite)

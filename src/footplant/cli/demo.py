@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footplant.cli.arguments import Json
-from footplant.cli.output import announce_compiling, note, print_json, print_table, progress
+from footplant.cli.kernels import await_kernels, needed_kernels, prepare_kernels
+from footplant.cli.output import note, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
@@ -32,18 +33,21 @@ def demo(
 
     Example: footplant demo -o demo
     """
-    announce_compiling(always=True)
     start = time.perf_counter()
     folder = _make_folder(out)
+    prepare_kernels()
+    # those of the terrain may be compiled while the first character is solved and drawn
+    await_kernels(needed_kernels("retarget"))
     results = []
     with progress("demo", 2 * len(CHARACTERS) + 1) as advance:
-        advance("compiling")
+        advance("the walk")
         clip, contacts, ground = _prepare()
-        files = _write(folder, "walk", clip, None, None)
-        for name in CHARACTERS:
-            for where in ("footsteps", "terrain"):
+        for where in ("footsteps", "terrain"):
+            for name in CHARACTERS:
                 advance(f"{name}, {where}")
                 results.append(_show(name, where, clip, contacts, ground, folder))
+                note(f"{folder}/{results[-1]['files'][0]} after {time.perf_counter() - start:.0f} s")
+        files = _write(folder, "walk", clip, None, None)
     seconds = time.perf_counter() - start
     if json:
         print_json({"folder": str(folder), "seconds": round(seconds, 2), "source": files, "results": results})
@@ -87,12 +91,9 @@ def _prepare() -> tuple[Clip, Contacts, Ground]:
     """Return the walk, its contacts, and rough terrain under its whole path."""
     from footplant import load
     from footplant.contacts.detection import find_contacts
-    from footplant.edits.retarget import retarget
     from footplant.grounds import rough
 
     clip = load("sample:walk")
-    # compile first, so that the reported times are those of solving
-    retarget(replace(clip, motion=clip.motion[:2]), clip.character)
     way = clip.motion.root[:, ::2]
     return clip, find_contacts(clip), rough(SEED, RELIEF, SPACING, way.min(axis=0) - 2, way.max(axis=0) + 2)
 

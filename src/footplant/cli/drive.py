@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footplant.cli.arguments import Json
+from footplant.cli.kernels import prepare_kernels
 from footplant.cli.loading import load_clip
-from footplant.cli.output import announce_compiling, print_facts, print_json, print_table, working
+from footplant.cli.output import print_facts, print_json, print_table, working
 from footplant.cli.solving import Out, Overwrite, check_targets, solving
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def drive(
     from footplant.live.script import held_intervals, parse_script
     from footplant.quality.measure import measure
 
-    announce_compiling()
+    prepare_kernels()
     check_targets(motion_set, out, None, overwrite=overwrite)
     spec = load_set(motion_set)
     orders = parse_script(script, spec.names())

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from footplant.cli.arguments import ClipFile, Json, ReadOptions
+from footplant.cli.kernels import await_kernels
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, show, working
@@ -28,6 +29,7 @@ def contacts(
     from footplant.contacts.detection import find_contacts
 
     clip = load_clip(file, reading)
+    await_kernels()
     with working("detecting contacts"):
         found = find_contacts(clip, hands=hands, toes=toes)
     if json:
@@ -69,6 +71,7 @@ def measure(
 
     clip = load_clip(file, reading)
     source = None if against is None else load_clip(against)
+    await_kernels()
     with working("measuring"):
         quality = judge(clip, against=source, fidelity="skin")
     report = quality.to_dict()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli.arguments import ReadOptions
+from footplant.cli.kernels import prepare_kernels
 from footplant.cli.markers import load as load_markers
-from footplant.cli.output import announce_compiling, working
+from footplant.cli.output import working
 from footplant.cli.solving import solving
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def load_clip(file: str, reading: ReadOptions | None = None) -> Clip:
     from footplant.io import holds_markers, load
 
     reading = reading or ReadOptions()
-    announce_compiling()
+    prepare_kernels()
     if holds_markers(file):
         reading.refuse_for_markers(file)
         options = {"units": reading.units, "up": reading.up, "damaged": reading.damaged}

@@ -126,27 +126,6 @@ def progress(what: str, total: int) -> Iterator[Any]:
         yield advance
 
 
-def announce_compiling(*, always: bool = False) -> None:
-    """Report on stderr when kernels are compiled for the first time on this machine, which takes a while.
-
-    Only on a terminal, unless `always`: programs that read stderr expect errors there.
-    """
-    if not (always or sys.stderr.isatty()):
-        return
-    import logging
-
-    class Printer(logging.Handler):
-        # look up stderr at print time, so that a spinner or a progress bar makes room for the line
-        def emit(self, record: logging.LogRecord) -> None:
-            note(f"footplant: {record.getMessage()}")
-
-    logger = logging.getLogger("footplant.kernels")
-    if not logger.handlers:
-        logger.addHandler(Printer())
-        logger.setLevel(logging.INFO)
-        logger.propagate = False
-
-
 def refuse_to_overwrite(file: str, target: Path, overwrite: bool) -> None:
     """Raise when the target is a folder, the input itself, or an existing file that may not be replaced."""
     from footplant.errors import FormatError

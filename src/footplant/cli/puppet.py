@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footplant.cli.arguments import Json
-from footplant.cli.output import announce_compiling, note, print_facts, print_json, working
+from footplant.cli.kernels import prepare_kernels
+from footplant.cli.output import note, print_facts, print_json, working
 
 if TYPE_CHECKING:
     from footplant.live.actor import Actor, MakePuppeteer
@@ -88,7 +89,7 @@ def puppet(
     from footplant.live.stage import LiveStage
     from footplant.live.wire import endpoint
 
-    announce_compiling()
+    prepare_kernels()
     settings = ActorSettings(calibrate, smooth, lag, Gaps(hold=hold))
     with working(f"reading {to or 'sample:sally'}"):
         target = load_character(to or ("sample:sally" if bench else _need(to, "--to CHARACTER")))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footplant.cli.arguments import Json
+from footplant.cli.kernels import await_kernels
 from footplant.cli.options import options
 from footplant.cli.output import console, note, print_facts, print_json, print_table, refuse_to_overwrite, working
 
@@ -72,7 +73,11 @@ def check_targets(file: str, *targets: str | None, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def solving(what: str) -> Iterator[Progress]:
-    """Show a progress bar on stderr, on a terminal only; yields the function that updates it."""
+    """Show a progress bar on stderr, on a terminal only; yields the function that updates it.
+
+    First the kernels of the command are compiled, if they are not on disk: by now its input is known to be good.
+    """
+    await_kernels()
     if not sys.stderr.isatty():
         yield lambda label, share: None
         return

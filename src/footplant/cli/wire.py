@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footplant.cli.arguments import Json
-from footplant.cli.output import announce_compiling, note, print_facts, print_json
+from footplant.cli.kernels import prepare_kernels
+from footplant.cli.output import note, print_facts, print_json
 from footplant.cli.puppet import Allow, Listen, Seconds, recording_to, until_stopped
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def replay(
     from footplant.live.protocols.recording import is_recording
     from footplant.live.wire import Outlet, endpoint
 
-    announce_compiling()
+    prepare_kernels()
     recorded = is_recording(file)
     place = endpoint(out, sending=not recorded)
     if place is None:
