@@ -27,6 +27,7 @@ from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.legs import LEG_SETTINGS, SIDES, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
 from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.solve.trunk_ground import hip_heights
 
 WHOLE_BODY = "whole-body"
 """Name of the usual solver: feet, legs and hips, then arms, each over the whole clip."""
@@ -153,18 +154,34 @@ def plant_feet(
     toed, planted = _with_toes(part, level, character), _planted(shifted, character, len(part))
     stuck = planted[0] & planted[1]
     apart = legs_apart(posed, character, legs, stuck) if settings.legs_push > 0.0 else None
-    found, lean = first, shank_rows(posed, character, legs, planted, part)
+    found, lean, high = first, shank_rows(posed, character, legs, planted, part), None
+    if settings.legs_push > 0.0:
+        high = hip_heights(posed, character, legs, ground)
     for _ in range(APART_ROUNDS):
         found = _solve(
-            toed, character, shifted, held, ground, depths, settings, within=within, apart=apart, lean=lean, start=found
+            toed,
+            character,
+            shifted,
+            held,
+            ground,
+            depths,
+            settings,
+            within=within,
+            apart=apart,
+            lean=lean,
+            high=high,
+            start=found,
         )
         posed = Kinematics(found.motion)
         within = {side: _further(within[side], _within_limits(part, posed, character, side)) for side in SIDES}
-        further = legs_apart(posed, character, legs, stuck) if settings.legs_push > 0.0 else None
+        further = higher = None
+        if settings.legs_push > 0.0:
+            further, higher = legs_apart(posed, character, legs, stuck), hip_heights(posed, character, legs, ground)
         steeper = shank_rows(posed, character, legs, planted, part)
-        if further is None and steeper is None:
+        if further is None and steeper is None and higher is None:
             break
         apart, lean = _replaced(apart, further), _replaced(lean, steeper)
+        high = higher if high is None else high if higher is None else np.maximum(high, higher)
     found = replace(found, motion=twist_shanks(found.motion, character, legs, part))
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     root[span.start : span.stop], rotations[span.start : span.stop] = found.motion.root, found.motion.rotations
@@ -179,14 +196,14 @@ def _solve(
     allowed: Mapping[str, ArrayLike] | None, settings: LegSettings, parts: Sequence[str] = ("heel", "ball", "toe"),
     steps: int | None = None, within: Mapping[str, tuple[NDArray, NDArray]] | None = None,
     apart: tuple[NDArray, NDArray] | None = None, lean: tuple[NDArray, NDArray] | None = None,
-    start: LegSolution | None = None,
+    high: NDArray | None = None, start: LegSolution | None = None,
 ) -> LegSolution:  # fmt: skip
     kinematics, near = Kinematics(motion), within or {}
     left, right = (
         foot_curve(kinematics, character, side, plants, ground, allowed, parts, near.get(side)) for side in SIDES
     )
     hands = _hands(kinematics, character, palms)
-    return solve_legs(kinematics, character, (left, right), hands, settings, steps, apart, lean, start)
+    return solve_legs(kinematics, character, (left, right), hands, settings, steps, apart, lean, high, start)
 
 
 def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:

@@ -63,6 +63,8 @@ class Asked(NamedTuple):
     """(2, F, 3) unit directions in which a leg's vector must extend, so that its ankle is within its limits."""
     least: NDArray
     """(2, F) metres; least extent of the leg's vector that way."""
+    high: NDArray
+    """(F,) metres; least vertical displacement of the hips: trunk and head are above the ground."""
 
 
 class Weights(NamedTuple):
@@ -77,8 +79,8 @@ class Weights(NamedTuple):
     """Force of a planted hand that is out of reach."""
     part: float
     """Force of legs that are inside each other."""
-    lean: float
-    """Force of an ankle beyond its limits."""
+    bound: float
+    """Force of an ankle beyond its limits, and of a trunk in the ground."""
     bend: NDArray
     """(13,) of second differences."""
     speed: NDArray
@@ -185,6 +187,11 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
             half += reference.across[f, i] * reference.across[f, i]
         for i in range(2):
             square[TURN + i, TURN + i] += weights.turn / max(half, 1e-9)
+        low = asked.high[f] - x[f, 1]
+        if closed and low > 0.0:
+            weight = min(BOUND, weights.bound / low)
+            square[1, 1] += weight
+            vector[1] += weight * asked.high[f]
         # legs beside each other; where both feet are planted, nothing can move them
         if not (asked.planted[0, f] and asked.planted[1, f]):
             between = 0.0
@@ -247,7 +254,7 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                         row[n] = by[0, n] * asked.lean[s, f, 0] + by[1, n] * asked.lean[s, f, 1]
                         row[n] += by[2, n] * asked.lean[s, f, 2]
                         at += row[n] * x[f, index[n]]
-                    _add(square, vector, index, row, 8, min(BOUND, weights.lean / short), at)
+                    _add(square, vector, index, row, 8, min(BOUND, weights.bound / short), at)
                 # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
                 force = -weights.knee * x[f, slack]
                 if x[f, slack] < straight:
@@ -391,7 +398,7 @@ def _smallest():
     )  # fmt: skip
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
-        np.ones(2), np.zeros((1, 3)), np.zeros(1), np.zeros((2, 1, 3)), np.zeros((2, 1)),
+        np.ones(2), np.zeros((1, 3)), np.zeros(1), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros(1),
     )  # fmt: skip
     weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     room = Room(np.empty((1, UNKNOWNS, UNKNOWNS)), np.empty((1, UNKNOWNS)), np.empty((UNKNOWNS, 2 * UNKNOWNS + 1)))

@@ -9,7 +9,8 @@ width turned, and a slack κ_s of each knee, by which it is flexed more than in 
     subject to c_s = its place where the foot is planted,
                |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
                c_s above the ground in swing, lower legs beside each other, knees within their range,
-               shanks where planted feet's ankles are within their limits, shoulders within reach of planted hands
+               shanks where planted feet's ankles are within their limits, trunk and head above the
+               ground, shoulders within reach of planted hands
 
 u_s is the reference's vector from ankle to hip joint, k_s its knee angle, D(k) the distance from hip joint to ankle at
 a knee angle and σ_s the slope −dD/dk, taken at no less than a small flexion. The derivative of the knee angle by the
@@ -89,9 +90,9 @@ class LegSettings:
     to 1 to 3,
     long legs that dance are inside each other by 13, 5 and 0 mm; 3 raises a peak acceleration of 13 pairs from 1.2 to
     1.6 times the source's."""
-    ankle_push: float = 1.0
-    """Metres; an ankle of a planted foot beyond its limits pushes the shank back with the force of a leg that is so far
-    off."""
+    push: float = 1.0
+    """Metres; an ankle of a planted foot beyond its limits, and a trunk in the ground, push with the force of a leg
+    that is so far off."""
     steps: int = 14
     """Maximum number of Gauss–Newton steps. With 20, and with `settled` at 2e-5, no figure of 20 pairs differs by more
     than 2 % but the highest acceleration of a joint (7.8 instead of 8.1 times the source's)."""
@@ -192,6 +193,7 @@ def solve_legs(
     steps: int | None = None,
     apart: tuple[NDArray, NDArray] | None = None,
     lean: tuple[NDArray, NDArray] | None = None,
+    high: NDArray | None = None,
     start: LegSolution | None = None,
 ) -> LegSolution:
     """Return the motion of least change whose feet follow their curves: see the module's objective.
@@ -199,6 +201,7 @@ def solve_legs(
     kinematics: the reference motion. hands: planted hands by side. steps: maximum number of Gauss–Newton steps.
     apart: unit directions (F, 3), and the least distance (F,) along them of the left ankle from the right one, metres.
     lean: unit directions (2, F, 3), and the least extent (2, F) of the vector from ankle to hip joint along them.
+    high: least height (F,) of the middle of the hip joints, metres.
     start: the solution of a similar problem of the same reference, to start from.
     """
     from footplant.solve import _legs as kernel
@@ -244,7 +247,7 @@ def solve_legs(
         np.empty((frames, kernel.UNKNOWNS)),
         np.empty((frames * kernel.UNKNOWNS, 2 * kernel.UNKNOWNS + 1)),
     )
-    if not planted.any() and not hands and (signed > -settings.softness).all():
+    if high is None and not planted.any() and not hands and (signed > -settings.softness).all():
         lowest = np.array([foot.lowest(own) - own[:, 1] for foot, own in zip(feet, ankles)])
         if (lowest <= 0.0).all():
             # nothing is asked for
@@ -254,6 +257,8 @@ def solve_legs(
     if apart is not None:
         away = apart[0], apart[1] - (apart[0] * (ankles[0] - ankles[1])).sum(axis=1)
     leaning = (np.zeros((2, frames, 3)), np.full((2, frames), -np.inf)) if lean is None else lean
+    hips = positions[:, [leg.upper for leg in legs], 1].mean(axis=1)
+    rise = np.full(frames, -np.inf) if high is None else high - hips
     most = settings.steps if steps is None else steps
     first, taken, clear = 0, 0, None
     if start is not None and start.unknowns is not None:
@@ -268,7 +273,7 @@ def solve_legs(
         lowest = clear = lowest if clear is None or taken <= settings.slope_steps else np.maximum(lowest, clear)
         if taken <= settings.slope_steps:
             kernel.update_slopes(reference, x, settings.steep, settings.far, slopes)
-        asked, new = kernel.Asked(planted, places, lowest, *held, *away, *leaning), np.empty_like(x)
+        asked, new = kernel.Asked(planted, places, lowest, *held, *away, *leaning, rise - shift[1]), np.empty_like(x)
         if not kernel.step(reference, asked, weights, slopes, taken > 0, x, room, new):
             break
         moved = float(np.abs(new - x)[:, :9].max(initial=0.0))
@@ -389,11 +394,9 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     own = np.repeat([direction, direction, settings.turn / width**2, settings.knee], [3, 6, 2, 2])
     seconds = np.repeat([settings.hips_time, settings.ankle_time, settings.hips_time, settings.knee_time], [3, 6, 2, 2])
     times = np.maximum(seconds * fps, settings.least_frames)
-    pull, push, lean = (
-        direction * force for force in (2.0 * settings.arm_pull, settings.legs_push, settings.ankle_push)
-    )
+    pull, push, bound = (direction * force for force in (2.0 * settings.arm_pull, settings.legs_push, settings.push))
     hips, bend, speed = settings.hips * direction, own * times**4, 2.0 * own * times**2
-    return kernel.Weights(direction, hips, settings.turn, settings.knee, pull, push, lean, bend, speed)
+    return kernel.Weights(direction, hips, settings.turn, settings.knee, pull, push, bound, bend, speed)
 
 
 def _held_arms(

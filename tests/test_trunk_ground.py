@@ -1,0 +1,55 @@
+"""Trunk and head above the ground: rows on the hips' height."""
+
+import numpy as np
+
+from footplant import rotation, samples
+from footplant.feet.planting import plant_feet
+from footplant.geometry import Plane
+from footplant.kinematics import Kinematics
+from footplant.skinning import linear_blend
+from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY, legs_of
+from footplant.solve.trunk_ground import LEFT, hip_heights
+
+
+def sitting(lower):
+    """Return a mannequin whose hips are lowered by metres below where they stand."""
+    clip = samples.load("stand")
+    motion = clip.motion[:30]
+    return motion.like(motion.root - [0.0, lower, 0.0], motion.rotations, motion.offsets), clip.character
+
+
+def lowest_of_trunk(motion, character):
+    skin, roles, below = character.skin, character.roles, character.skeleton.descendants
+    limbs = {j for side in ("left", "right") for part in ("leg", "arm") for j in below(roles[f"{side}_upper_{part}"])}
+    heaviest = np.zeros(len(skin.vertices), int)
+    rows = linear_blend(skin, Kinematics(motion))
+    for vertex, (joints, weights) in enumerate(zip(skin.joints, skin.weights)):
+        heaviest[vertex] = joints[int(np.argmax(weights))]
+    return rows[:, [joint not in limbs for joint in heaviest], 1].min()
+
+
+def test_a_standing_body_asks_nothing_and_a_sunken_one_how_far_it_is_in_the_ground():
+    motion, character = sitting(0.0)
+    legs = legs_of(character)
+    assert hip_heights(Kinematics(motion), character, legs, Plane()) is None
+    motion, _ = sitting(0.85)
+    found = hip_heights(Kinematics(motion), character, legs, Plane())
+    hips = Kinematics(motion).positions[:, [leg.upper for leg in legs], 1].mean(axis=1)
+    depth = -lowest_of_trunk(motion, character)
+    assert depth > 0.01
+    np.testing.assert_allclose((found - hips).max(), depth, atol=0.02)
+
+
+def test_a_trunk_in_the_ground_is_raised_on_another_body_only():
+    motion, character = sitting(0.85)
+    # legs stretched forward, feet above the ground
+    rotations = np.array(motion.rotations)
+    for side in ("left", "right"):
+        thigh = character.roles[f"{side}_upper_leg"]
+        rotations[:, thigh] = rotation.multiply(rotation.exp(np.array([-1.7, 0.0, 0.0])), rotations[:, thigh])
+    motion = motion.like(motion.root, rotations, motion.offsets)
+    raised, left = (
+        plant_feet(motion, character, (), Plane(), settings=settings).motion for settings in (OTHER_BODY, LEG_SETTINGS)
+    )
+    assert lowest_of_trunk(raised, character) > -LEFT - 0.01
+    assert lowest_of_trunk(left, character) < -0.03
