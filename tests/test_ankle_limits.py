@@ -6,7 +6,7 @@ import pytest
 from footplant import rotation, samples
 from footplant.humanoid.limits import limit_violations
 from footplant.kinematics import Kinematics
-from footplant.solve.ankle_limits import _lean_gradients, shank_rows, twist_shanks
+from footplant.solve.ankle_limits import lean_gradients, shank_rows, twist_shanks
 from footplant.solve.legs import legs_of
 
 
@@ -27,7 +27,7 @@ def test_gradients_are_those_of_the_posed_knee():
     knee = along * unit + np.sqrt(shank**2 - along**2) * ahead
     assert np.linalg.norm(leg - knee) == pytest.approx(thigh)
     towards = rng.normal(size=3)
-    found = _lean_gradients(leg[None], knee[None], towards[None])[0]
+    found = lean_gradients(leg[None], knee[None], towards[None])[0]
     step = 1e-6
     for axis in range(3):
         moved = [leg + sign * step * np.eye(3)[axis] for sign in (1, -1)]

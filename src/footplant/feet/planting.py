@@ -23,20 +23,21 @@ from footplant.problem import Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
 from footplant.solve.ankle_limits import shank_rows, twist_shanks
 from footplant.solve.arms import ArmsResult
+from footplant.solve.body_above_ground import hip_heights, knee_rows
 from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.limb import Limb
 from footplant.solve.legs import LEG_SETTINGS, SIDES, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
 from footplant.solve.methods.hierarchical import Hierarchical
-from footplant.solve.trunk_ground import hip_heights
 
 WHOLE_BODY = "whole-body"
 """Name of the usual solver: feet, legs and hips, then arms, each over the whole clip."""
 EXTRA_LEVELS = 3
 """Maximum number of finer levels of hierarchical fitting, used while constraints are still missed. Each halves the knot
 spacing; 0 leaves more to the exact pass, which moves limbs frame by frame and is less smooth."""
-APART_ROUNDS = 3
-"""Maximum number of solves in which legs are moved out of each other, while any are inside. Of 13 pairs, legs are
-inside each other by more than 10 mm in all with none, in 9 with 1, in 6 with 2 and in 5 with 3."""
+ROUNDS = 3
+"""Maximum number of solves, each with rows for what the one before left beyond its bounds. Of 13 pairs, legs are inside
+each other by more than 10 mm in all with no such rows, in 9 with 1 round, in 6 with 2 and in 5 with 3."""
 ROUGH_STEPS = 8
 """Steps of the first solve, after which toes are laid flat again."""
 
@@ -50,6 +51,60 @@ class PlantedFeet:
     """Those asked for, heel and ball as far apart as the foot has them."""
     missed: float
     """Metres; largest distance of an ankle from its place: 0 unless out of reach."""
+
+
+Rows = tuple[NDArray, NDArray]
+"""Unit directions (…, 3), and the least extent (…,) along them, metres; −∞ where nothing is asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Bounds:
+    """Rows for what an earlier solve left beyond its bounds; rows of earlier ones stay where nothing more is asked."""
+
+    within: Mapping[str, tuple[NDArray, NDArray]] | None = None
+    """Side → world rotations (F, 4) of the foot, and the nearest ones within the ankle's limits."""
+    apart: Rows | None = None
+    """Of the left ankle, relative to the right one: legs are outside each other."""
+    lean: Rows | None = None
+    """Of the legs' vectors: ankles of planted feet are within their limits, knees above the ground."""
+    high: NDArray | None = None
+    """(F,) least height of the middle of the hip joints: trunk and head are above the ground."""
+
+    def further(
+        self, posed: Kinematics, own: Motion, character: Character, legs: tuple[Limb, Limb], planted: NDArray,
+        ground: Ground, other_body: bool,
+    ) -> tuple[_Bounds, bool]:  # fmt: skip
+        """Return these rows and those that a solution asks for, and whether it asks for any but of swinging ankles.
+
+        own: the reference motion, whose own excess over limits is allowed. planted: (2, F). other_body: whether the
+        reference was recorded on another body, which may be thinner.
+        """
+        apart = high = None
+        lean = shank_rows(posed, character, legs, planted, own)
+        if other_body:
+            apart = legs_apart(posed, character, legs, planted[0] & planted[1])
+            lean = _replaced(lean, knee_rows(posed, character, legs, planted, ground))
+            high = hip_heights(posed, character, legs, ground)
+        within = {side: _within_limits(own, posed, character, side) for side in SIDES}
+        if self.within is not None:
+            within = {side: _beyond_limits(self.within[side], within[side]) for side in SIDES}
+        highest = high if self.high is None else self.high if high is None else np.maximum(self.high, high)
+        found = _Bounds(within, _replaced(self.apart, apart), _replaced(self.lean, lean), highest)
+        return found, not (apart is None and lean is None and high is None)
+
+
+def _replaced(rows: Rows | None, further: Rows | None) -> Rows | None:
+    """Return rows (directions, least extents), with further ones instead of them where something more is asked."""
+    if rows is None or further is None:
+        return further if rows is None else rows
+    more = np.isfinite(further[1])
+    return np.where(more[..., None], further[0], rows[0]), np.where(more, further[1], rows[1])
+
+
+def _beyond_limits(rows: tuple[NDArray, NDArray], again: tuple[NDArray, NDArray]) -> tuple[NDArray, NDArray]:
+    """Return rotations of a foot and those within its limits, taken anew where it is still beyond them."""
+    beyond = (np.abs((again[0] * again[1]).sum(axis=1)) < 1.0 - 1e-7)[:, None]
+    return np.where(beyond, again[0], rows[0]), np.where(beyond, again[1], rows[1])
 
 
 def solve_planted(
@@ -150,38 +205,14 @@ def plant_feet(
     shifted = _as_long_as_the_foot(shifted, level, character)
     posed, legs = Kinematics(first.motion), legs_of(character)
     assert legs is not None
-    within = {side: _within_limits(part, posed, character, side) for side in SIDES}
     toed, planted = _with_toes(part, level, character), _planted(shifted, character, len(part))
-    stuck = planted[0] & planted[1]
-    apart = legs_apart(posed, character, legs, stuck) if settings.legs_push > 0.0 else None
-    found, lean, high = first, shank_rows(posed, character, legs, planted, part), None
-    if settings.legs_push > 0.0:
-        high = hip_heights(posed, character, legs, ground)
-    for _ in range(APART_ROUNDS):
-        found = _solve(
-            toed,
-            character,
-            shifted,
-            held,
-            ground,
-            depths,
-            settings,
-            within=within,
-            apart=apart,
-            lean=lean,
-            high=high,
-            start=found,
-        )
-        posed = Kinematics(found.motion)
-        within = {side: _further(within[side], _within_limits(part, posed, character, side)) for side in SIDES}
-        further = higher = None
-        if settings.legs_push > 0.0:
-            further, higher = legs_apart(posed, character, legs, stuck), hip_heights(posed, character, legs, ground)
-        steeper = shank_rows(posed, character, legs, planted, part)
-        if further is None and steeper is None and higher is None:
+    found, bounds = first, _Bounds()
+    for _ in range(ROUNDS):
+        bounds, asked = bounds.further(posed, part, character, legs, planted, ground, settings.legs_push > 0.0)
+        if found is not first and not asked:
             break
-        apart, lean = _replaced(apart, further), _replaced(lean, steeper)
-        high = higher if high is None else high if higher is None else np.maximum(high, higher)
+        found = _solve(toed, character, shifted, held, ground, depths, settings, bounds=bounds, start=found)
+        posed = Kinematics(found.motion)
     found = replace(found, motion=twist_shanks(found.motion, character, legs, part))
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     root[span.start : span.stop], rotations[span.start : span.stop] = found.motion.root, found.motion.rotations
@@ -194,16 +225,17 @@ def plant_feet(
 def _solve(
     motion: Motion, character: Character, plants: Sequence[Footplant], palms: Sequence[Footplant], ground: Ground,
     allowed: Mapping[str, ArrayLike] | None, settings: LegSettings, parts: Sequence[str] = ("heel", "ball", "toe"),
-    steps: int | None = None, within: Mapping[str, tuple[NDArray, NDArray]] | None = None,
-    apart: tuple[NDArray, NDArray] | None = None, lean: tuple[NDArray, NDArray] | None = None,
-    high: NDArray | None = None, start: LegSolution | None = None,
+    steps: int | None = None, bounds: _Bounds | None = None, start: LegSolution | None = None,
 ) -> LegSolution:  # fmt: skip
-    kinematics, near = Kinematics(motion), within or {}
+    kinematics, bounds = Kinematics(motion), bounds or _Bounds()
+    near = bounds.within or {}
     left, right = (
         foot_curve(kinematics, character, side, plants, ground, allowed, parts, near.get(side)) for side in SIDES
     )
     hands = _hands(kinematics, character, palms)
-    return solve_legs(kinematics, character, (left, right), hands, settings, steps, apart, lean, high, start)
+    return solve_legs(
+        kinematics, character, (left, right), hands, settings, steps, bounds.apart, bounds.lean, bounds.high, start
+    )
 
 
 def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:
@@ -224,12 +256,6 @@ def _within_limits(own: Motion, kinematics: Kinematics, character: Character, si
     return kinematics.rotations[:, foot], rotation.multiply(kinematics.rotations[:, above], nearest)
 
 
-def _further(rows: tuple[NDArray, NDArray], again: tuple[NDArray, NDArray]) -> tuple[NDArray, NDArray]:
-    """Return rotations of a foot and those within its limits, taken anew where it is still beyond them."""
-    beyond = (np.abs((again[0] * again[1]).sum(axis=1)) < 1.0 - 1e-7)[:, None]
-    return np.where(beyond, again[0], rows[0]), np.where(beyond, again[1], rows[1])
-
-
 def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, character: Character) -> tuple[Footplant, ...]:
     """Return the plants with heel and ball as far apart as the motion's feet have them, whose toes are laid flat."""
     kinematics = Kinematics(motion)
@@ -242,16 +268,6 @@ def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, characte
         return math.sqrt(max(length**2 - rise**2, 0.0))
 
     return with_foot_length(plants, character, distance)
-
-
-def _replaced(
-    rows: tuple[NDArray, NDArray] | None, further: tuple[NDArray, NDArray] | None
-) -> tuple[NDArray, NDArray] | None:
-    """Return rows (directions, least extents), with further ones instead of them where something more is asked."""
-    if rows is None or further is None:
-        return further if rows is None else rows
-    more = np.isfinite(further[1])
-    return np.where(more[..., None], further[0], rows[0]), np.where(more, further[1], rows[1])
 
 
 def _planted(plants: Sequence[Footplant], character: Character, frames: int) -> NDArray:

@@ -50,7 +50,7 @@ def shank_rows(
         if not len(rows):
             continue
         towards = rotation.cross(turn[rows] / angle[rows, None], shank[rows])
-        gradient = _lean_gradients((hip - ankle)[rows], (knee - ankle)[rows], towards)
+        gradient = lean_gradients((hip - ankle)[rows], (knee - ankle)[rows], towards)
         steep = np.linalg.norm(gradient, axis=1)
         unit = gradient / np.maximum(steep, 1e-9)[:, None]
         along[s, rows] = unit
@@ -114,7 +114,7 @@ def _twisted(
     return motion.like(motion.root, rotation.unroll(rotation.normalize(rotations)), motion.offsets)
 
 
-def _lean_gradients(legs: NDArray, shanks: NDArray, towards: NDArray) -> NDArray:
+def lean_gradients(legs: NDArray, shanks: NDArray, towards: NDArray) -> NDArray:
     """Return the gradients (n, 3), per metre, of the shank's lean towards directions (n, 3) by the leg's vector (n, 3).
 
     shanks: (n, 3) from ankle to knee. The knee stays in the leg's plane, which turns with the leg.

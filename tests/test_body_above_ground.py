@@ -7,8 +7,8 @@ from footplant.feet.planting import plant_feet
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.skinning import linear_blend
+from footplant.solve.body_above_ground import LEFT, hip_heights
 from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY, legs_of
-from footplant.solve.trunk_ground import LEFT, hip_heights
 
 
 def sitting(lower):
