@@ -174,7 +174,7 @@ def test_rates_and_skeletons_that_files_do_not_state(capsys, tmp_path):
         given = (command[0], tmp_path / "a.bvh", *command[1:]) + ((tmp_path / "b.bvh",) if "convert" in command else ())
         code, out, err = run(capsys, *given, "--fps", "60")
         assert_one_line_of_error(code, out, err)
-        assert "--fps is for .amc, .asf, .fbx, .npy, .npz files, got .bvh" in err
+        assert "--fps is for .amc, .asf, .csv, .fbx, .joblib, .npy, .npz, .pickle, .pkl files, got .bvh" in err
     code, out, err = run(capsys, "info", tmp_path / "bones" / "one.asf", "--fps", "60")
     assert_one_line_of_error(code, out, err)
     assert "expected neither skeleton= nor fps=" in err

@@ -30,6 +30,23 @@ def ask_ufbx(questions: list[dict[str, Any]], timeout: float = 120.0) -> list[di
     return json.loads(done.stdout)
 
 
+def counts(path) -> dict[str, int]:
+    """Return how many meshes, materials, textures, morph targets … ufbx finds in a file."""
+    import pytest
+
+    pytest.importorskip("ufbx", reason="ufbx is not installed: pip install footplant[fbx]")
+    code = (
+        "import ufbx, gc, json, os, sys; gc.disable(); s = ufbx.load_file(sys.argv[1]);"
+        "m = [x for x in list(s.meshes) if x.num_faces and len(x.instances)];"
+        "t = {x.relative_filename or x.filename for x in list(s.textures)} - {''};"
+        "print(json.dumps({'meshes': len(m), 'skins': len(s.skin_deformers), 'textures': len(t), 'takes': "
+        "len(s.anim_stacks), 'materials': len(s.materials) if m else 0, 'morph targets': len(s.blend_channels), "
+        "'cameras': len(s.cameras)}), flush=True); os._exit(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=120)
+    return json.loads(done.stdout)
+
+
 def _hold(thing):
     """Keep a reference to an object: ufbx miscounts the references of its elements."""
     if thing is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,8 @@ class Clip:
     """Irregularities that the reader found and how it handled them, one sentence each."""
     others: tuple[Clip, ...] = ()
     """Further characters of the same file (a second person, a prop)."""
+    contents: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """How many meshes, materials, textures, morph targets, takes … its file holds, if the format has such things."""
     layout: Any = field(default=None, repr=False)
     """How the file wrote its numbers (a BVH's channel orders), kept so that the same format can write them alike."""
 

@@ -64,6 +64,7 @@ def convert(
     Example: footplant convert sample:walk walk.bvh
     """
     from footplant.io import SAMPLE, format_of, holds_markers, load_character, save, writer_of
+    from footplant.io.contents import compare_contents, count_contents
 
     target = Path(out)
     refuse_to_overwrite(file, target, overwrite)
@@ -100,6 +101,12 @@ def convert(
     clip = clips[0]
     with working(f"writing {target}"):
         save(target, clip, **options)
+        before = clip.contents if character is None else {}
+        before = {what: count for what, count in before.items() if not (what == "takes" and chosen)}
+        after = {"takes": len(clips), **count_contents(target)}
+        # a project contains the character's own file
+        if "constraints" not in module.holds:
+            lost += compare_contents(before, after, lost, files=f"{target.suffix.lower()} files")
     facts: dict[str, Any] = {
         "input": file,
         "output": str(target),

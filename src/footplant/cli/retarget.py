@@ -66,7 +66,7 @@ def retarget(
     from footplant.errors import ConstraintError
     from footplant.feet.floor import find_floor, put_floor_at
     from footplant.feet.lead_in import split_lead_in
-    from footplant.io import SAMPLE, load_character
+    from footplant.io import SAMPLE, load
     from footplant.quality.fidelity import fidelity
 
     chosen = check_method(method, exact, "copy", PUPPET)
@@ -78,7 +78,8 @@ def retarget(
     clip, floor = (clip, find_floor(clip)) if ground is None else put_floor_at(clip, ground)
     with working(f"reading {to}"):
         options = {} if to_roles is None or to.startswith(SAMPLE) else {"roles": to_roles}
-        character = load_character(to, **options)
+        target = load(to, **options)
+        character = target.character
     extra = further_constraints(constraints, clip, character)
     with solving("retargeting") as progress:
         if method == PUPPET:
@@ -96,4 +97,5 @@ def retarget(
         solution = replace(solution, report=solution.report.with_fidelity(found))
     solution = solution if floor is None else solution.noted(str(floor))
     level = None if floor is None else floor.level
-    result.deliver(solution, clip, character, verb="retarget", file=file, to=to, floor=level)
+    held = target.contents
+    result.deliver(solution, clip, character, verb="retarget", file=file, contents=held, to=to, floor=level)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +36,13 @@ Exact = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
+Append = Annotated[
+    bool,
+    typer.Option(
+        "--append/--replace-takes",
+        help="Keep the character's own animations beside the result (GLB, VRM), or write the result alone.",
+    ),
+]
 MOST_ROWS = 12
 """Constraints shown in a table; the rest are in the report."""
 
@@ -94,6 +101,7 @@ class ResultOptions:
     """Options for writing a solution and its report."""
 
     out: Out
+    append: Append = True
     report: ReportFile = None
     overwrite: Overwrite = False
     json: Json = False
@@ -104,12 +112,24 @@ class ResultOptions:
             check_targets(file, self.out, self.report, overwrite=self.overwrite)
 
     def deliver(
-        self, solution: Solution, clip: Clip, character: Character, *, verb: str, file: str, **facts: Any
+        self,
+        solution: Solution,
+        clip: Clip,
+        character: Character,
+        *,
+        verb: str,
+        file: str,
+        contents: Mapping[str, int] | None = None,
+        **facts: Any,
     ) -> None:
-        """Write the solution and its report, and print a summary."""
+        """Write the solution and its report, and print a summary.
+
+        contents: what the character's file holds, if that is not the clip's.
+        """
         from dataclasses import replace
 
-        from footplant.io import save
+        from footplant.io import format_of, save
+        from footplant.io.contents import compare_contents, count_contents
 
         solved = replace(
             clip, motion=solution.motion, character=character, others=(), takes=(), take=0, layout=None, notes=()
@@ -118,17 +138,59 @@ class ResultOptions:
             from footplant.conversion import Conversion
 
             solved = replace(solved, conversion=Conversion())
+        held = clip.contents if contents is None else contents
+        target, notes = Path(self.out), list[str]()
         with working(f"writing {self.out}"):
-            save(self.out, solved)
+            save(self.out, solved, **_take_options(target, character, self.append, held, notes))
+            after = {"takes": 1, **count_contents(target)}
+            whole = "constraints" in format_of(target).holds
+            lost = [] if whole else compare_contents(held, after, files=f"{target.suffix.lower()} files")
+            if target.suffix.lower() == ".vrm":
+                notes.append(_write_beside(target, solved, self.overwrite))
             if self.report is not None:
                 write_report(solution, solved, self.report)
         if self.json:
-            known = {"command": verb, "input": file, "output": self.out, "character": character.name}
-            print_json({**known, **facts, **solution.report.to_dict()})
+            known = {"command": verb, "input": file, "output": self.out, "character": character.name, "lost": lost}
+            found = solution.report.to_dict()
+            print_json({**known, **facts, **found, "notes": [*found.get("notes", ()), *notes]})
             return
         print_report(solution.report, f"{verb}: {file} → {self.out}")
-        for text in (*clip.notes, *solution.report.notes):
+        for text in lost:
+            print(f"  lost: {text}")
+        for text in (*clip.notes, *solution.report.notes, *notes):
             note(f"note: {text}")
+
+
+def _take_options(
+    target: Path, character: Character, append: bool, held: Mapping[str, int], notes: list[str]
+) -> dict[str, Any]:
+    """Return the options of `save` that keep the character's own animations, or drop them; a note says which."""
+    from inspect import signature
+
+    from footplant.io import format_of
+
+    if not held.get("takes") or "keep_takes" not in signature(format_of(target).save).parameters:
+        return {}
+    if append:
+        count = held["takes"]
+        others = "its own animation" if count == 1 else f"its {count} own animations"
+        notes.append(f"the character keeps {others}; --replace-takes writes the result alone")
+    return {"keep_takes": append}
+
+
+def _write_beside(target: Path, clip: Clip, overwrite: bool) -> str:
+    """Write the motion as a VRM animation beside a .vrm file, which viewers play; return a note."""
+    from footplant.errors import FootplantError
+    from footplant.io import save
+
+    beside = target.with_suffix(".vrma")
+    if beside.exists() and not overwrite:
+        return f"{beside} exists already and was left; --overwrite replaces it"
+    try:
+        save(beside, clip)
+    except FootplantError as error:
+        return f"no {beside.name} was written: {error}"
+    return f"viewers of VRM play {beside.name}, which was written beside it"
 
 
 def further_constraints(path: str | None, clip: Clip, character: Character) -> tuple[Constraint, ...]:

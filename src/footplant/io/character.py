@@ -42,5 +42,7 @@ class RawCharacter:
     """See `Clip.layout`."""
     source: Any = None
     """See `Character.source`."""
+    contents: Mapping[str, int] = field(default_factory=dict)
+    """What the file holds besides joints and motions, counted: see `io.contents`."""
     notes: tuple[str, ...] = field(default=())
     """Oddities of the file and how they were handled, one sentence each."""

@@ -124,6 +124,7 @@ def _make_clip(
         take=take,
         conversion=conversion,
         notes=tuple(notes),
+        contents=raw.contents,
         layout=raw.layout,
     )
 

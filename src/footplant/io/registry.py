@@ -6,6 +6,8 @@ write, `save(path, clip, **options)`. A marker format has `load_markers(path) �
 `contains_markers(path) → bool`. Other packages register theirs under the entry point group
 "footplant.formats".
 
+A format whose files hold meshes and the like has `count_contents(path) → {what: number}`, see `io.contents`.
+
 `holds` is a frozenset of keys of `FORMAT_FEATURES`: what the format's `save` writes besides a skeleton and one motion.
 A format that holds "takes" has a `takes` option in `save`. Optional: `requires`, the name of Footplant's extra and the
 module it installs; `further_losses(clip) → list of str`, what `save` would drop that `holds` does not express; and

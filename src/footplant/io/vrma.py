@@ -25,7 +25,7 @@ from footplant.io.writing import check_motions, clips_to_write
 from footplant.skeleton import Character, Skeleton
 
 extensions = (".vrma",)
-unpacks, unpack_source = gltf.unpacks, gltf.unpack_source
+unpacks, unpack_source, count_contents = gltf.unpacks, gltf.unpack_source, gltf.count_contents
 holds = frozenset({"roles", "takes"})
 
 

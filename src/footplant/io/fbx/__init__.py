@@ -8,6 +8,7 @@ its process, on damaged files or by itself, so it never runs in ours: see `child
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from footplant.clip import Take
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.character import RawCharacter
+from footplant.io.contents import COUNTED
 from footplant.io.fbx.characters import Joints, find_characters
 from footplant.io.fbx.pose import StaticPose, make_rest, read_motion, static_pose, take_curves
 from footplant.io.fbx.process import Answer, ask, max_samples
@@ -51,9 +53,25 @@ def read_characters(answer: Answer, size: int, fps: float | None = None) -> tupl
             found = find_characters(scene, [mesh.bones.tolist() for mesh in meshes], notes)
             source = _Takes(scene, answer, size, fps)
             static = static_pose(scene)
-            return tuple(_raw_character(scene, joints, static, meshes, source, size, list(notes)) for joints in found)
+            contents = contents_of(answer)
+            return tuple(
+                replace(_raw_character(scene, joints, static, meshes, source, size, list(notes)), contents=contents)
+                for joints in found
+            )
         except (SkeletonError, MotionError) as error:
             raise FormatError(str(error), path=path) from error
+
+
+def contents_of(answer: Answer) -> dict[str, int]:
+    """Return what the child counted in a file."""
+    found = answer.header.data.get("contents")
+    found = found if isinstance(found, dict) else {}
+    return {key: value for key, value in found.items() if key in COUNTED and type(value) is int and value >= 0}
+
+
+def count_contents(path: str | Path) -> dict[str, int]:
+    """Return what a file holds, counted: see `io.contents`."""
+    return contents_of(ask(path, take=None, rate=None, structure=True))
 
 
 class _Takes:

@@ -315,6 +315,7 @@ def read(request, answer):
         unit = settings.unit_meters
         header |= {"unit": unit if 0.0 < unit < float("inf") else 0.0, "up": int(settings.axes.up)}
         header["creator"] = scene.metadata.creator
+        header["contents"] = count(scene)
     else:
         nodes = keep(list(scene.nodes))
     stacks = keep(list(scene.anim_stacks))
@@ -327,6 +328,22 @@ def read(request, answer):
             sample(take, keep(stack.anim), nodes, answer)
             header["sampled"] = wanted
     return header
+
+
+def count(scene):
+    """Return how many meshes, materials, textures … a file holds."""
+    meshes = [mesh for mesh in keep(list(scene.meshes)) if mesh.num_faces and len(mesh.instances)]
+    pictures = {keep(texture).relative_filename or texture.filename for texture in keep(list(scene.textures))}
+    return {
+        "meshes": len(meshes),
+        "skins": len(scene.skin_deformers),
+        "materials": len(scene.materials) if meshes else 0,
+        "textures": len(pictures - {""}),
+        "morph targets": len(scene.blend_channels),
+        "cameras": len(scene.cameras),
+        "lights": len(scene.lights),
+        "takes": len(scene.anim_stacks),
+    }
 
 
 def main():

@@ -29,7 +29,7 @@ from footplant.io.gltf.bones import (
 from footplant.io.gltf.characters import find_characters, joints_of, read_skins
 from footplant.io.gltf.document import Document, read_document
 from footplant.io.gltf.rewrite import GltfSource, fits, rewrite
-from footplant.io.gltf.scene import GltfScene, Joints, make_skeleton, read_scene
+from footplant.io.gltf.scene import BONES, GltfScene, Joints, make_skeleton, read_scene
 from footplant.io.gltf.skin import read_bind_matrices, read_skin
 from footplant.io.gltf.write import write_new
 from footplant.io.source import PackedSource
@@ -130,8 +130,45 @@ def _raw_character(
         skin=skin,
         roles=None if own_bones is None else _roles(own_bones, joints, skeleton),
         source=source,
+        contents=contents_of(document),
         notes=tuple(notes),
     )
+
+
+def contents_of(document: Document) -> dict[str, int]:
+    """Return what a document holds, counted; display bones that Footplant adds are no mesh."""
+    meshes = [mesh for mesh in _entries(document.json, "meshes") if BONES not in _table(mesh, "extras")]
+    targets = [[_length(part, "targets") for part in _entries(mesh, "primitives")] for mesh in meshes]
+    return {
+        "meshes": len(meshes),
+        "skins": _length(document.json, "skins") if meshes else 0,
+        "materials": _length(document.json, "materials") if meshes else 0,
+        "textures": _length(document.json, "images"),
+        "morph targets": sum(max(counts, default=0) for counts in targets),
+        "cameras": _length(document.json, "cameras"),
+        "takes": _length(document.json, "animations"),
+    }
+
+
+def _length(entry: dict, key: str) -> int:
+    """Return the length of a list, 0 for anything else: unread parts of a file are not checked."""
+    value = entry.get(key)
+    return len(value) if isinstance(value, list) else 0
+
+
+def _entries(entry: dict, key: str) -> list[dict]:
+    value = entry.get(key)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _table(entry: dict, key: str) -> dict:
+    value = entry.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def count_contents(path: str | Path) -> dict[str, int]:
+    """Return what a file holds, counted: see `io.contents`."""
+    return contents_of(read_document(path))
 
 
 def _roles(bones: HumanBones, joints: Joints, skeleton: Skeleton) -> dict[str, tuple[str, ...]]:

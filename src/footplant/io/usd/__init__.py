@@ -84,8 +84,16 @@ def _raw_character(path: Path, data: bytes, content: Content, raw: RawSkeleton) 
         up=content.up,
         skin=skin,
         source=UsdSource(character, data, content.scale),
+        contents=content.counts,
         notes=(*content.notes, *character.notes),
     )
+
+
+def count_contents(path: str | Path) -> dict[str, int]:
+    """Return what a file holds, counted: see `io.contents`."""
+    require()
+    path = Path(path)
+    return read(path, path.read_bytes(), isolated=True).counts
 
 
 def unpack_source(packed: PackedSource, skeleton: Skeleton) -> UsdSource | None:

@@ -105,6 +105,8 @@ class Content:
     """Whether the stage states it."""
     skeletons: list[RawSkeleton]
     notes: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    """What the stage holds, counted: see `io.contents`."""
 
 
 def to_dict(content: Content) -> dict[str, Any]:

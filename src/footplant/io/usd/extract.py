@@ -42,8 +42,9 @@ class _Reader:
         self.stated = stated if stated is not None and np.isfinite(stated) and stated > 0 else None
 
     def read(self) -> Content:
-        Usd, UsdGeom, UsdSkel = modules("Usd", "UsdGeom", "UsdSkel")
+        Usd, UsdGeom, UsdSkel, UsdShade = modules("Usd", "UsdGeom", "UsdSkel", "UsdShade")
         skeletons, animations, meshes = [], [], []
+        others = {"materials": 0, "textures": 0, "morph targets": 0, "cameras": 0}
         notes = []
         for prim in Usd.PrimRange(self.stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()):
             if prim.IsA(UsdSkel.Skeleton):
@@ -52,6 +53,15 @@ class _Reader:
                 animations.append(prim)
             elif prim.IsA(UsdGeom.Mesh):
                 meshes.append(prim)
+            elif prim.IsA(UsdShade.Material):
+                others["materials"] += 1
+            elif prim.IsA(UsdSkel.BlendShape):
+                others["morph targets"] += 1
+            elif prim.IsA(UsdGeom.Camera):
+                others["cameras"] += 1
+            elif prim.IsA(UsdShade.Shader):
+                file = UsdShade.Shader(prim).GetInput("file")
+                others["textures"] += bool(file and file.Get())
         if self.opened.skipped:
             listing = ", ".join(repr(name) for name in self.opened.skipped[:5])
             notes.append(f"not opened, since only layers in the file's own folder are: {listing}")
@@ -71,7 +81,10 @@ class _Reader:
         if not (np.isfinite(scale) and scale > 0):
             raise FormatError(f"expected a positive metersPerUnit, got {scale}", path=self.path)
         declared = bool(UsdGeom.StageHasAuthoredMetersPerUnit(self.stage))
-        return Content(str(UsdGeom.GetStageUpAxis(self.stage)).lower(), scale, declared, found, notes)
+        skinned = any(prim.HasAPI(UsdSkel.BindingAPI) for prim in meshes)
+        counts = {"meshes": len(meshes), "skins": int(skinned), "takes": len(animations), **others}
+        up = str(UsdGeom.GetStageUpAxis(self.stage)).lower()
+        return Content(up, scale, declared, found, notes, counts)
 
     def _animation_source(self, prim: Any) -> Any:
         """Return the SkelAnimation bound to a skeleton, or None."""

@@ -24,7 +24,7 @@ from footplant.io.vrm.write import write_character
 from footplant.io.writing import check_motions, clips_to_write
 
 extensions = (".vrm",)
-unpacks, unpack_source = gltf.unpacks, gltf.unpack_source
+unpacks, unpack_source, count_contents = gltf.unpacks, gltf.unpack_source, gltf.count_contents
 holds = frozenset({"skin", "takes", "moving bones", "roles"})
 
 

@@ -1,0 +1,187 @@
+"""Losses told by counting: what a file held before and after, and that silence means that nothing was lost."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import footplant
+from conftest import shared_data, shared_files
+from footplant.cli import main
+from footplant.io import load
+from footplant.io.contents import COUNTED, compare_contents, count_contents
+
+WORDS = {
+    "meshes": "mesh", "skins": ("skin", "weights"), "materials": "material", "textures": ("texture", "picture"),
+    "morph targets": "morph", "cameras": "camera", "takes": "take",
+}  # fmt: skip
+
+
+def gltf_json(path: Path) -> dict:
+    """The document of a .glb, .vrm or .gltf file, read without Footplant."""
+    data = path.read_bytes()
+    if data[:4] != b"glTF":
+        return json.loads(data)
+    return json.loads(data[20 : 20 + struct.unpack("<I", data[12:16])[0]])
+
+
+def independent(path: Path) -> dict[str, int]:
+    """What a file holds, counted without Footplant."""
+    if path.suffix in (".glb", ".vrm", ".gltf"):
+        document = gltf_json(path)
+        meshes = [mesh for mesh in document.get("meshes", ()) if "footplantBones" not in mesh.get("extras", {})]
+        targets = [max(len(part.get("targets", ())) for part in mesh["primitives"]) for mesh in meshes]
+        return {
+            "meshes": len(meshes), "skins": len(document.get("skins", ())) if meshes else 0,
+            "takes": len(document.get("animations", ())),
+            "materials": len(document.get("materials", ())), "textures": len(document.get("images", ())),
+            "morph targets": sum(targets), "cameras": len(document.get("cameras", ())),
+        }  # fmt: skip
+    if path.suffix == ".fbx":
+        import ufbx_judge
+
+        return ufbx_judge.counts(path)
+    return {"takes": 1}
+
+
+def run(capsys, *arguments) -> dict:
+    code = main([*map(str, arguments), "--json"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return json.loads(out)
+
+
+def silent(before: dict[str, int], after: dict[str, int], lost: list[str]) -> list[str]:
+    """What is gone and was not told."""
+    told = " ".join(lost)
+    gone = []
+    for what, words in WORDS.items():
+        words = (words,) if isinstance(words, str) else words
+        if before.get(what, 0) > after.get(what, 0) and not any(word in told for word in words):
+            gone.append(f"{what}: {before[what]} → {after.get(what, 0)}")
+    return gone
+
+
+FILES = [
+    *shared_files("gltf/*.glb"), *shared_files("gltf/*/*.gltf"), *shared_files("vrm/*.vrm"), *shared_files("fbx/*.fbx"),
+    *shared_files("fbx/archer/*.fbx"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_nothing_is_lost_in_silence(path, tmp_path, capsys):
+    """Every character file to every format that writes: counted before and after by other readers."""
+    before = independent(path)
+    for ending in (".glb", ".fbx", ".bvh", ".npz", ".vrm"):
+        out = tmp_path / f"out{ending}"
+        if ending == ".vrm" and load(path).character.roles is None:
+            continue
+        code = main(["convert", str(path), str(out), "--json"])
+        printed, error = capsys.readouterr()
+        if code:
+            assert error.count("\n") == 1, error
+            continue
+        facts = json.loads(printed)
+        assert silent(before, independent(out), facts["lost"]) == [], (ending, facts["lost"])
+
+
+@pytest.fixture
+def knight(tmp_path) -> Path:
+    """A skinned character with two takes, a material with a texture and a camera."""
+    walk = footplant.load("sample:walk")
+    sally = footplant.load("sample:sally").character
+    path = tmp_path / "knight.glb"
+    from footplant.edits.retarget import retarget
+
+    solution = retarget(walk, sally, copy=True)
+    parts = {"idle": solution.motion[:5], "wave": solution.motion[5:12]}
+    takes = [footplant.Clip(motion, sally, name=name) for name, motion in parts.items()]
+    footplant.save(path, takes[0], takes=takes)
+    data = path.read_bytes()
+    length = struct.unpack("<I", data[12:16])[0]
+    document = json.loads(data[20 : 20 + length])
+    document["images"] = [{"uri": "data:image/png;base64,iVBORw0KGgo="}]
+    document["textures"] = [{"source": 0}]
+    document["materials"][0]["pbrMetallicRoughness"]["baseColorTexture"] = {"index": 0}
+    document["cameras"] = [{"type": "perspective", "perspective": {"yfov": 1.0, "znear": 0.1}}]
+    text = json.dumps(document).encode()
+    text += b" " * (-len(text) % 4)
+    rest = data[20 + length :]
+    path.write_bytes(
+        b"glTF"
+        + struct.pack("<II", 2, 20 + len(text) + len(rest))
+        + struct.pack("<I", len(text))
+        + b"JSON"
+        + text
+        + rest
+    )
+    return path
+
+
+def test_a_result_keeps_the_characters_own_takes(knight, tmp_path, capsys):
+    out = tmp_path / "result.glb"
+    facts = run(capsys, "retarget", "sample:walk", "--to", knight, "-o", out, "--method", "copy")
+    assert facts["lost"] == []
+    assert any("keeps its 2 own animations" in note for note in facts["notes"])
+    assert [a["name"] for a in gltf_json(out)["animations"]] == ["idle", "wave", "walk"]
+    assert {key: value for key, value in independent(out).items() if key != "takes"} == {
+        key: value for key, value in independent(knight).items() if key != "takes"
+    }
+    alone = run(capsys, "retarget", "sample:walk", "--to", knight, "-o", out, "--method", "copy", "--replace-takes",
+                "--overwrite")  # fmt: skip
+    assert alone["lost"] == ["1 of 2 takes"]
+    assert len(gltf_json(out)["animations"]) == 1
+    # a second result is added to the first
+    again = tmp_path / "again.glb"
+    footplant.save(tmp_path / "named.bvh", footplant.load("sample:walk"))
+    run(capsys, "retarget", tmp_path / "named.bvh", "--to", knight, "-o", again, "--method", "copy")
+    assert [a["name"] for a in gltf_json(again)["animations"]] == ["idle", "wave", "named"]
+
+
+def test_a_result_in_another_format_says_what_is_gone(knight, tmp_path, capsys):
+    facts = run(capsys, "retarget", "sample:walk", "--to", knight, "-o", tmp_path / "r.bvh", "--method", "copy")
+    assert facts["lost"] == ["1 mesh", "1 skin", "1 material", "1 texture", "1 camera", "1 of 2 takes"]
+
+
+def test_a_vrm_result_comes_with_its_animation(tmp_path, capsys):
+    out = tmp_path / "result.vrm"
+    facts = run(capsys, "retarget", "sample:walk", "--to", "sample:sally", "-o", out, "--method", "copy")
+    assert any("result.vrma" in note for note in facts["notes"])
+    played = footplant.load(tmp_path / "result.vrma")
+    assert len(played.motion) == len(footplant.load("sample:walk").motion)
+    (tmp_path / "other.vrma").write_text("mine")
+    other = tmp_path / "other.vrm"
+    facts = run(capsys, "retarget", "sample:walk", "--to", "sample:sally", "-o", other, "--method", "copy")
+    assert (tmp_path / "other.vrma").read_text() == "mine"
+    assert any("other.vrma exists already" in note for note in facts["notes"])
+
+
+def test_phrases():
+    before = {"meshes": 3, "materials": 2, "textures": 1, "takes": 2, "morph targets": 0}
+    assert compare_contents(before, before) == []
+    assert compare_contents(before, {"meshes": 1, "materials": 1, "takes": 2}, files=".x files") == [
+        "3 meshes became 1: .x files get them joined", "1 of 2 materials", "1 texture"]  # fmt: skip
+    assert compare_contents(before, {"meshes": 3, "takes": 2}, ["materials and pictures"]) == []
+    assert set(before) <= set(COUNTED)
+
+
+def test_files_are_counted(tmp_path):
+    walk = footplant.load("sample:walk")
+    footplant.save(tmp_path / "walk.bvh", walk)
+    assert count_contents(tmp_path / "walk.bvh") == {}
+    footplant.save(tmp_path / "walk.glb", footplant.load(tmp_path / "walk.bvh"))
+    # display bones are no mesh
+    assert count_contents(tmp_path / "walk.glb")["meshes"] == 0
+    assert np.isfinite(walk.motion.fps)
+
+
+@pytest.mark.named("fbx/archer/ArcherRi01.fbx")
+def test_counts_agree_with_another_reader(shared):
+    path = shared_data("fbx/archer/ArcherRi01.fbx")
+    found = count_contents(path)
+    for what, number in independent(path).items():
+        assert found[what] == number, what
