@@ -59,6 +59,7 @@ from footplant.contacts.stillness import lead_in_frames
 from footplant.curves import circle
 from footplant.edits.path import path
 from footplant.edits.retarget import retarget
+from footplant.errors import HumanoidError
 from footplant.geometry import Plane
 from footplant.humanoid import read_corrections
 from footplant.io.constraint_files import read_constraints
@@ -123,7 +124,9 @@ def test_a_leg_without_a_shin_is_said_and_no_key_error(walk):
     offsets = np.array(walk.character.skeleton.offsets)
     offsets[walk.character.require_roles()["left_foot"]] = 0.0
     skeleton = replace(walk.character.skeleton, offsets=offsets)
-    short = humanoid.make_character(skeleton, humanoid.find_roles(skeleton), name="short")
+    with pytest.raises(HumanoidError, match="expected a pair of legs"):
+        humanoid.find_roles(skeleton)
+    short = humanoid.make_character(skeleton, walk.character.require_roles(), name="short")
     motion = Motion(skeleton, walk.motion.root, walk.motion.rotations, walk.motion.fps)
     for clip, target in ((walk, short), (Clip(motion, short), walk.character)):
         with pytest.raises(SkeletonError, match="no contact point 'left_heel' on this character; it has: left_palm"):
