@@ -86,7 +86,7 @@ from footplant.edits.fit import fit
 from footplant.edits.merge import merge_clips
 from footplant.edits.morph import morph
 from footplant.edits.morphology_independent import plants_of, share
-from footplant.edits.path import path
+from footplant.edits.path import bend
 from footplant.edits.puppet import puppet
 from footplant.edits.repair import repair
 from footplant.edits.retarget import retarget
@@ -117,9 +117,10 @@ from footplant.markers import Markers
 from footplant.motion import Motion, concatenate
 from footplant.normalized import convert, normalize, scale
 from footplant.optical.marker_sets import LANDMARKS, recognise
-from footplant.optical.solve import Solved, solve
+from footplant.optical.solve import solve_markers
 from footplant.problem import IkSolution, Problem, Solution
 from footplant.quality.measure import Quality, measure
+from footplant.result import Result as EditResult
 from footplant.rotation import (
     exp,
     from_matrix,
@@ -602,7 +603,7 @@ def retarget_inexact(method: str) -> Values:
 
 @case()
 def retarget_copied() -> Values:
-    return of_solution(retarget(clip("walk"), who("blubby"), copy=True))
+    return of_solution(retarget(clip("walk"), who("blubby"), method="copy"))
 
 
 @case()
@@ -744,17 +745,17 @@ def path_sample(curve: str, timing: Any, plant_at: Any) -> Values:
         "line": lambda: line(4.0),
     }
     asked = curves[curve]()
-    return of_solution(path(clip("walk", 30.0), asked, from_start=True, timing=timing, plant_at=plant_at))
+    return of_solution(bend(clip("walk", 30.0), asked, from_start=True, timing=timing, plant_at=plant_at))
 
 
 @case(("spacetime",), ("filtered",), ("perframe",), ("perkey",))
 def path_method(method: str) -> Values:
-    return of_solution(path(clip("run", 30.0), circle(-2.5), from_start=True, method=method))
+    return of_solution(bend(clip("run", 30.0), circle(-2.5), from_start=True, method=method))
 
 
 @case(("bvh/cmu/35_01.bvh",))
 def path_file(name: str) -> Values:
-    return of_solution(path(shared_clip(name, 300), s_curve(length=4.0, width=1.0), from_start=True))
+    return of_solution(bend(shared_clip(name, 300), s_curve(length=4.0, width=1.0), from_start=True))
 
 
 # morphing and proportions
@@ -1492,8 +1493,8 @@ def worn(name: str, frames: int, *, tall: bool = False) -> Markers:
     return Markers(tuple(labels), positions, motion.fps, name="worn")
 
 
-def of_solved(found: Solved) -> Values:
-    report = found.report
+def of_solved(found: EditResult) -> Values:
+    report = found.report.markers[0]
     told = [report.median, report.rms, report.worst, report.height, len(report.swaps), len(report.left_out)]
     told += [value for length in report.lengths for value in (length.metres, length.spread)]
     told += [value for marker in report.markers for value in (marker.rms, marker.worst, marker.hidden)]
@@ -1503,19 +1504,19 @@ def of_solved(found: Solved) -> Values:
 
 @case(("walk", 60), ("kick", 50))
 def optical_made(name: str, frames: int) -> Values:
-    return of_solved(solve(worn(name, frames, tall=name == "kick")))
+    return of_solved(solve_markers(worn(name, frames, tall=name == "kick")))
 
 
 @case()
 def optical_smooth() -> Values:
-    return of_solved(solve(worn("walk", 40), smooth=True, calibration=worn("reach", 50)))
+    return of_solved(solve_markers(worn("walk", 40), smooth=True, calibration=worn("reach", 50)))
 
 
 @case()
 def optical_guessed() -> Values:
     take = worn("walk", 30)
     nameless = replace(take, names=tuple(f"M{marker:03}" for marker in range(len(take.names))))
-    return of_solved(solve(nameless, clip("walk").character, pose_frame=0))
+    return of_solved(solve_markers(nameless, clip("walk").character, pose_frame=0))
 
 
 @case(("c3d/cmu_02_01.c3d", 30), ("c3d/PiG_Motion3_FF.c3d", 60))
@@ -1523,7 +1524,7 @@ def optical_file(name: str, frames: int) -> Values:
     take = load_markers(shared(name))
     residuals = None if take.residuals is None else take.residuals[:frames]
     shorter = replace(take, positions=take.positions[:frames], residuals=residuals)
-    return of_solved(solve(shorter))
+    return of_solved(solve_markers(shorter))
 
 
 # live engines

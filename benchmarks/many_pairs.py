@@ -101,7 +101,7 @@ def _figures(clip: Clip, figure: Character) -> dict:
         return {"skipped": "nothing to compare"}
     return {
         "frames": len(clip.motion),
-        "status": solution.status.name.lower(),
+        "status": solution.status.value,
         "seconds": solved - started,
         "measure_seconds": measured - solved,
         "stances": len(found.stances),

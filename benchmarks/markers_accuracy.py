@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from footplant import samples
 from footplant.kinematics import Kinematics
-from footplant.optical.solve import solve
+from footplant.optical.solve import solve_markers
 from markers_made import BODIES, CMU_41, PLUG_IN_GAIT, range_of_motion, wear  # pyright: ignore[reportMissingImports]
 from timing import main
 
@@ -58,7 +58,7 @@ def measure(name: str, *, off: float, ranging: bool, rounds: int) -> dict[str, f
     for motion, body, labels, seed in takes(rounds):
         made = wear(labels, motion, body, seed=seed, off=off)
         other = None if clip is None else wear(labels, clip, body, seed=seed, off=off).markers
-        found.append(errors(made, solve(made.markers, calibration=other)))
+        found.append(errors(made, solve_markers(made.markers, calibration=other)))
     of_lengths, of_joints = np.array([each for each, _ in found]), np.array([rms for _, rms in found])
     figures = {"takes": float(len(found))}
     for column, length in enumerate(LENGTHS):

@@ -12,7 +12,6 @@ import footplant
 from footplant import curves, plot
 from footplant.contacts.detection import find_contacts
 from footplant.curves import Curve
-from footplant.edits.path import path
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.travel import find_travel
 from footplant.plot.above import FromAbove
@@ -32,7 +31,7 @@ def rows(name: str, title: str, bends: list[tuple[str, Curve]]) -> list[FromAbov
     found = [FromAbove(f"{title}, as captured" if "/" in name else title, clip, contacts)]
     for label, bend in bends:
         curve = bend.moved(travel.places[0], float(travel.headings[0]))
-        solution = path(clip, curve, contacts=contacts)
+        solution = bend(clip, curve, contacts=contacts)
         report = solution.report
         assert report.after is not None
         assert report.after.worst_plant is not None

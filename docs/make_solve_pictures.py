@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from footplant import plot
 from footplant.cli import main
 from footplant.errors import FootplantError
-from footplant.io import load_markers, save_markers
-from footplant.optical.solve import solve
+from footplant.io import save_markers
+from footplant.optical.solve import solve_markers
 from markers_made import CMU_41, wear  # pyright: ignore[reportMissingImports]
 
 HERE = Path(__file__).parent
@@ -21,8 +21,8 @@ HERE = Path(__file__).parent
 def pictures() -> None:
     """Markers over the skeleton of a made take."""
     made = wear(CMU_41, "kick", "tall", seed=1)
-    solved = solve(made.markers)
-    plot.marker_fit(solved.clip, made.markers, solved.report, HERE / "solve.png", dpi=90)
+    solved = solve_markers(made.markers)
+    plot.marker_fit(solved.clip, made.markers, solved.report.markers[0], HERE / "solve.png", dpi=90)
 
 
 def strip() -> None:
@@ -39,7 +39,7 @@ def table(folder: Path) -> None:
     print("| take | markers | set | median mm | RMS mm | height m |\n| --- | --- | --- | --- | --- | --- |")
     for path in sorted([*folder.rglob("*.c3d"), *folder.rglob("*.trc")]):
         try:
-            report = solve(load_markers(path)).report
+            report = solve_markers(path).report.markers[0]
         except FootplantError as error:
             print(f"| {path.name} | | {error} | | | |")
             continue

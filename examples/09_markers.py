@@ -8,7 +8,7 @@ from footplant.io import load_markers, save_markers
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
 from footplant.optical.marker_sets import LANDMARKS, recognise
-from footplant.optical.solve import solve
+from footplant.optical.solve import solve_markers
 
 # markers of Plug-in Gait on the mannequin, with a millimetre of noise; a studio's take.c3d needs none of this
 clip = footplant.load("sample:walk")
@@ -27,8 +27,9 @@ for stuck in recognise(labels)[1]:
 noise = 0.001 * np.random.default_rng(0).standard_normal((len(motion), len(labels), 3))
 save_markers("take.trc", Markers(tuple(labels), np.stack(places, axis=1) + noise, motion.fps))
 
-solved = solve(load_markers("take.trc"), smooth=True)  # or "take.c3d"
-print(f"{solved.report.marker_set}: median {solved.report.median:.1f} mm, figure {solved.report.height:.2f} m tall")
-for length in solved.report.lengths:
+solved = solve_markers(load_markers("take.trc"), smooth=True)  # or "take.c3d"
+fit = solved.report.markers[0]
+print(f"{fit.marker_set}: median {fit.median:.1f} mm, character {fit.height:.2f} m tall")
+for length in fit.lengths:
     print(f"  {length.name}: {1000 * length.metres:.0f} mm, give or take {1000 * length.spread:.0f}")
 print("wrote", footplant.save("take.bvh", solved.clip))

@@ -20,7 +20,10 @@ from footplant.feet.floor import find_floor
 from footplant.serialise import json_ready
 from thorough import thorough
 
-COMMANDS = ("info", "contacts", "measure", "plot", "repair", "fit", "convert", "demo", "samples", "formats", "warmup")
+COMMANDS = (
+    "info", "contacts", "measure", "view", "plot", "repair", "trim", "resample", "mirror", "loop", "join", "fit",
+    "convert", "demo", "samples", "formats", "warmup",
+)  # fmt: skip
 FOOTPLANT = [sys.executable, "-m", "footplant"]
 
 

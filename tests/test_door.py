@@ -57,7 +57,7 @@ from footplant.constraints import (
 )
 from footplant.contacts.stillness import lead_in_frames
 from footplant.curves import circle
-from footplant.edits.path import path
+from footplant.edits.path import bend
 from footplant.edits.retarget import retarget
 from footplant.errors import HumanoidError
 from footplant.geometry import Plane
@@ -189,7 +189,7 @@ def test_every_edit_sees_a_lead_in_of_several_frames(walk, led_in):
     assert lead_in_frames(led_in) == 14
     assert len(on_one_character([led_in])[0].motion) == 150
     assert build_graph([led_in]).durations[0] == pytest.approx(walk.motion[:150].duration)
-    solution = path(led_in, circle(3.0), from_start=True)
+    solution = bend(led_in, circle(3.0), from_start=True)
     assert any(note.startswith("the first 14 frames are a lead-in pose") for note in solution.report.notes)
 
 

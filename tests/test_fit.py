@@ -19,6 +19,7 @@ from footplant.constraints import (
     Position,
     SamePlace,
 )
+from footplant.contacts.detection import find_contacts
 from footplant.edits.fit import fit
 from footplant.errors import ConstraintError
 from footplant.humanoid.limits import limit_violations
@@ -167,7 +168,7 @@ def test_free_footplants_are_settled_with_a_note():
 
 
 def test_a_foot_that_is_constrained_is_let_go():
-    contacts = footplant.contacts.detection.find_contacts(SHORT)
+    contacts = find_contacts(SHORT)
     plant = next(plant for plant in contacts.plants if plant.point == "left_heel" and len(plant) > 20)
     middle = (plant.start + plant.end) // 2
     wanted = Position(

@@ -12,7 +12,7 @@ from footplant.contacts.detection import find_contacts
 from footplant.contacts.stillness import lead_in_frames
 from footplant.curves import circle
 from footplant.edits.morph import morph
-from footplant.edits.path import path
+from footplant.edits.path import bend
 from footplant.edits.retarget import retarget
 from footplant.edits.terrain import terrain
 from footplant.feet.lead_in import contacts_after_lead_in, join_lead_in, split_lead_in
@@ -73,7 +73,7 @@ def test_contacts_after_a_lead_in():
 EDITS = {
     "retarget": lambda clip, **options: retarget(clip, samples.load_character("short"), **options),
     "terrain": lambda clip, **options: terrain(clip, Plane((0.0, 0.2, 0.0)), **options),
-    "path": lambda clip, **options: path(clip, circle(3.0), from_start=True, **options),
+    "path": lambda clip, **options: bend(clip, circle(3.0), from_start=True, **options),
     "morph": lambda clip, **options: morph(clip, [samples.load_character("short")], **options),
 }
 

@@ -15,7 +15,7 @@ from footplant.optical.body import LENGTHS, MarkerBody
 from footplant.optical.marker_sets import LANDMARKS, MarkerPlacement, recognise
 from footplant.optical.prior import BodyPrior, residuals
 from footplant.optical.settings import BODY_PRIOR
-from footplant.optical.solve import solve
+from footplant.optical.solve import solve_markers
 from markers_made import CMU_41, wear
 
 
@@ -65,7 +65,7 @@ def test_a_misplaced_marker_has_less_weight(body: MarkerBody) -> None:
 
 def test_wide_hips_are_estimated_from_waist_markers_of_a_standing_person(coarse_calibration) -> None:
     made = wear(CMU_41, "stand", "small", seed=41, off=0.0)
-    solved = solve(made.markers)
+    solved = solve_markers(made.markers)
     roles = made.wearer.require_roles()
     width = [
         np.linalg.norm(np.diff(x.skeleton.rest_world[0][[roles["left_upper_leg"], roles["right_upper_leg"]]], axis=0))
@@ -87,7 +87,7 @@ def test_markers_attached_beyond_the_joint_are_detected(coarse_calibration) -> N
     offsets = rotation.rotate(rotation.inverse(turned[segments]), at - places[segments])
     seen = kinematics.positions[:, segments] + rotation.rotate(kinematics.rotations[:, segments], offsets)
     seen += 0.001 * np.random.default_rng(3).standard_normal(seen.shape)
-    solved = solve(Markers(tuple(CMU_41), seen, clip.motion.fps))
+    solved = solve_markers(Markers(tuple(CMU_41), seen, clip.motion.fps))
     away = np.linalg.norm(Kinematics(solved.clip.motion).positions - kinematics.positions, axis=-1)
     assert np.sqrt(np.mean(away**2)) < 0.005
 

@@ -14,7 +14,7 @@ from footplant import curves, plot, samples
 from footplant.cli import main
 from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
-from footplant.edits.path import path
+from footplant.edits.path import bend
 from footplant.errors import ConstraintError, MotionError
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.steps import find_steps, foot_length
@@ -115,7 +115,7 @@ def test_mapping_onto_the_own_path_is_the_identity(walk, travel):
 
 
 def test_editing_onto_the_own_path_keeps_the_motion(walk, contacts, travel):
-    solution = path(walk, travel.curve(), contacts=contacts)
+    solution = bend(walk, travel.curve(), contacts=contacts)
     assert solution.status is Status.SOLVED
     assert np.abs(solution.motion.root - walk.motion.root).max() < 0.004
     assert solution.report.after.deviation.mean < 0.5
@@ -124,7 +124,7 @@ def test_editing_onto_the_own_path_keeps_the_motion(walk, contacts, travel):
 @pytest.mark.parametrize("curve", [curves.circle(1.2), curves.circle(-1.5), curves.s_curve(5.0, 1.4)])
 @pytest.mark.parametrize("plant_at", ["begin", "middle", "end"])
 def test_feet_stay_planted_on_curves(walk, contacts, travel, curve, plant_at):
-    solution = path(walk, curve, from_start=True, plant_at=plant_at, contacts=contacts)
+    solution = bend(walk, curve, from_start=True, plant_at=plant_at, contacts=contacts)
     assert solution.status is Status.SOLVED
     assert drift(solution) < 1.0
     assert solution.report.before.worst_plant.drift > 10.0
@@ -143,15 +143,15 @@ def test_left_and_right_are_symmetric(walk):
     """The mirrored walk on the mirrored circle gives the mirrored motion."""
     roles = walk.character.roles
     mirrored = replace(walk, motion=walk.motion.mirrored(roles))
-    one = path(walk, curves.circle(1.5), from_start=True).motion.mirrored(roles)
-    other = path(mirrored, curves.circle(-1.5), from_start=True).motion
+    one = bend(walk, curves.circle(1.5), from_start=True).motion.mirrored(roles)
+    other = bend(mirrored, curves.circle(-1.5), from_start=True).motion
     assert np.abs(one.root - other.root).max() < 2e-3
     assert np.abs(Kinematics(one).positions - Kinematics(other).positions).max() < 0.02
 
 
 def test_arc_timing_spreads_the_clip_over_the_whole_curve(walk, contacts, travel):
     curve = curves.through([(0, 0), (1, 3), (3, 4)])
-    solution = path(walk, curve, timing="arc", contacts=contacts)
+    solution = bend(walk, curve, timing="arc", contacts=contacts)
     assert drift(solution) < 1.0
     assert any("times as long" in note for note in solution.report.notes)
     # the clip ends where the curve ends, except for the sway
@@ -160,7 +160,7 @@ def test_arc_timing_spreads_the_clip_over_the_whole_curve(walk, contacts, travel
 
 
 def test_motion_goes_straight_on_beyond_the_curve(walk, contacts, travel):
-    solution = path(walk, curves.through([(0, 0), (0.5, 1.5), (1.5, 2.0)]), contacts=contacts)
+    solution = bend(walk, curves.through([(0, 0), (0.5, 1.5), (1.5, 2.0)]), contacts=contacts)
     assert any("straight on" in note for note in solution.report.notes)
     assert drift(solution) < 1.0
 
@@ -168,7 +168,7 @@ def test_motion_goes_straight_on_beyond_the_curve(walk, contacts, travel):
 @pytest.mark.parametrize("method", ["filtered", "perframe", "spacetime"])
 def test_other_methods_plant_feet_too(walk, contacts, method):
     clip = replace(walk, motion=walk.motion[:120])
-    solution = path(clip, curves.circle(2.0), from_start=True, method=method)
+    solution = bend(clip, curves.circle(2.0), from_start=True, method=method)
     assert drift(solution) < 1.0
     assert solution.report.method == method
 
@@ -176,16 +176,16 @@ def test_other_methods_plant_feet_too(walk, contacts, method):
 def test_clips_without_a_path_are_refused(walk):
     still = replace(walk, motion=concatenate([walk.motion[40]] * 40))
     with pytest.raises(MotionError, match="no path to edit"):
-        path(still, curves.line())
+        bend(still, curves.line())
     with pytest.raises(MotionError, match="at least 3 frames"):
-        path(replace(walk, motion=walk.motion[:2]), curves.line())
+        bend(replace(walk, motion=walk.motion[:2]), curves.line())
 
 
 def test_options_are_checked(walk):
     with pytest.raises(ConstraintError, match="begin, middle, end"):
-        path(walk, curves.line(), plant_at="later")  # type: ignore[arg-type]
+        bend(walk, curves.line(), plant_at="later")  # type: ignore[arg-type]
     with pytest.raises(ConstraintError, match="keep, arc"):
-        path(walk, curves.line(), timing="slow")  # type: ignore[arg-type]
+        bend(walk, curves.line(), timing="slow")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["02_01", "09_01", "120_09", "49_06"])
@@ -194,7 +194,7 @@ def test_options_are_checked(walk):
 def test_captured_walks_and_runs_bend(shared, name, curve):
     clip = load(shared / "bvh" / "cmu" / f"{name}.bvh")
     clip = replace(clip, motion=clip.motion[1:500])
-    solution = path(clip, curve, from_start=True)
+    solution = bend(clip, curve, from_start=True)
     assert drift(solution) < 2.0
     assert solution.report.after.penetration_worst < 6.0
     assert solution.report.after.peak_acceleration_ratio < 1.3

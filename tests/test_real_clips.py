@@ -23,7 +23,7 @@ from footplant.blending.transition import transition
 from footplant.cli import main
 from footplant.contacts.detection import FEET, contacts_of_points, find_contacts
 from footplant.edits.morph import morph
-from footplant.edits.path import path
+from footplant.edits.path import bend
 from footplant.edits.repair import repair
 from footplant.edits.retarget import retarget
 from footplant.edits.terrain import terrain
@@ -31,7 +31,7 @@ from footplant.live.controller import build_controller
 from footplant.live.motion_set import Gait, MotionSet
 from footplant.live.script import drive
 from footplant.normalized import convert, normalize, scale
-from footplant.optical.solve import solve
+from footplant.optical.solve import solve_markers
 from footplant.problem import Status
 from footplant.quality.measure import measure
 
@@ -182,7 +182,7 @@ def test_skating_feet_are_repaired(name):
 @pytest.mark.parametrize("name", ["walk", "run"])
 @pytest.mark.parametrize("curve", [curves.circle(2.0), curves.s_curve(4.0, 1.0)])
 def test_gaits_bend(name, curve):
-    solution = path(person(name, 4), curve, from_start=True)
+    solution = bend(person(name, 4), curve, from_start=True)
     assert worst_drift(solution) < 2.0
     assert solution.report.after.penetration_worst < 6.0
 
@@ -266,7 +266,7 @@ def test_gait_recordings_have_a_persons_size(file):
 @pytest.mark.named("trc/markers_walk.trc")
 def test_a_gait_recording_becomes_a_motion(coarse_calibration):
     markers = footplant.load_markers(shared_data("trc", "markers_walk.trc"))
-    solved = solve(markers)
-    assert solved.report.median < 40.0
+    solved = solve_markers(markers)
+    assert solved.report.markers[0].median < 40.0
     assert len(solved.clip.motion) == len(markers)
     assert solved.clip.character.require_roles()

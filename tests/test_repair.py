@@ -217,7 +217,7 @@ def test_command(capsys, tmp_path):
     code, text, err = run(capsys, "repair", tmp_path / "bad.bvh", "-o", out, "--overwrite", "--ground", "0.1")
     assert code == 0
     assert "drifted by up to" in err
-    assert "Quality" in text
+    assert "worst of" in text
 
 
 @pytest.mark.parametrize(

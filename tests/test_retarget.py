@@ -118,7 +118,7 @@ def test_without_the_last_pass_plants_hold_to_a_percent(name, figure):
 
 
 def test_copied_rotations_slide():
-    copied = solved("walk", "sally", copy=True, keep_footsteps=True)
+    copied = solved("walk", "sally", method="copy", keep_footsteps=True)
     assert slides(copied) > 50.0
     assert copied.status is not Status.SOLVED
     assert slides(solved("walk", "sally", keep_footsteps=True)) < 1.0
@@ -180,7 +180,7 @@ def test_no_plants_no_change():
     source, target = clip("jump", 140, 180), load_character("sally")
     nothing = replace(contacts("jump", 140, 180), plants=())
     solution = retarget(source, target, contacts=nothing)
-    copied = retarget(source, target, contacts=nothing, copy=True)
+    copied = retarget(source, target, contacts=nothing, method="copy")
     np.testing.assert_allclose(solution.motion.root, copied.motion.root, atol=1e-2)
     assert solution.status is Status.SOLVED
 

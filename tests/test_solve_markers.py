@@ -27,7 +27,8 @@ from footplant.optical.marker_sets import from_table, recognise
 from footplant.optical.pose import PosePrior, normal_equations, solve_poses
 from footplant.optical.prior import BodyPrior
 from footplant.optical.settings import POSE, SMOOTHING
-from footplant.optical.solve import Solved, solve
+from footplant.optical.solve import solve_markers
+from footplant.result import Result
 from markers_made import CMU_41, PLUG_IN_GAIT, Made, range_of_motion, wear
 from thorough import thorough
 
@@ -40,7 +41,7 @@ def length(character, pair: tuple[str, str]) -> float:
     return float(np.linalg.norm(places[roles[f"left_{pair[0]}"]] - places[roles[f"left_{pair[1]}"]]))
 
 
-def joint_errors(solved: Solved, made: Made) -> dict[str, float]:
+def joint_errors(solved: Result, made: Made) -> dict[str, float]:
     """Return role → RMS over the take, mm."""
     roles = made.wearer.require_roles()
     away = np.linalg.norm(Kinematics(solved.clip.motion).positions - made.joints, axis=-1)
@@ -49,15 +50,15 @@ def joint_errors(solved: Solved, made: Made) -> dict[str, float]:
 
 
 @cache
-def walked() -> tuple[Made, Solved]:
+def walked() -> tuple[Made, Result]:
     made = wear(CMU_41, "walk", "tall", seed=2)
-    return made, solve(made.markers)
+    return made, solve_markers(made.markers)
 
 
 @cache
-def kicked() -> tuple[Made, Solved]:
+def kicked() -> tuple[Made, Result]:
     made = wear(PLUG_IN_GAIT, "kick", "small", seed=2)
-    return made, solve(made.markers)
+    return made, solve_markers(made.markers)
 
 
 @pytest.mark.parametrize("take", thorough([walked], [walked, kicked]))
@@ -69,22 +70,22 @@ def test_lengths_and_joints_of_synthetic_takes(take) -> None:
     assert errors["hips"] < 4.0
     assert max(errors[f"{side}_upper_leg"] for side in ("left", "right")) < 5.0
     assert np.sqrt(np.mean(np.square(list(errors.values())))) < 5.0
-    assert solved.report.median < 2.0
+    assert solved.report.markers[0].median < 2.0
 
 
 def test_swapped_labels_are_corrected() -> None:
     made, solved = walked()
-    found = {line.partition(":")[0] for line in solved.report.swaps}
+    found = {line.partition(":")[0] for line in solved.report.markers[0].swaps}
     assert made.swapped
     right = {frame for frame, _, _ in made.swapped if f"frame {frame}" in found}
     assert len(right) >= 0.8 * len({frame for frame, _, _ in made.swapped})
-    assert len(solved.report.swaps) <= len(made.swapped) + 1
+    assert len(solved.report.markers[0].swaps) <= len(made.swapped) + 1
 
 
 def test_a_range_of_motion_calibrates_other_takes() -> None:
     ranging = wear(PLUG_IN_GAIT, range_of_motion(), "tall", seed=7)
     made = wear(PLUG_IN_GAIT, "stand", "tall", seed=7)
-    by_itself, solved = solve(made.markers), solve(made.markers, calibration=ranging.markers)
+    by_itself, solved = solve_markers(made.markers), solve_markers(made.markers, calibration=ranging.markers)
     for name, pair in {**LEG, **ARM}.items():
         assert abs(length(solved.clip.character, pair) - length(made.wearer, pair)) < 0.003, name
     width = [np.linalg.norm(np.diff(shoulders(x), axis=0)) for x in (solved.clip.character, made.wearer)]
@@ -102,7 +103,7 @@ def shoulders(character) -> np.ndarray:
 def test_a_calibration_take_without_the_markers_raises() -> None:
     made = wear(CMU_41, "stand", hidden=0.0, swaps=0.0).markers
     with pytest.raises(MotionError, match="the same markers, got one that shows 40 of 41, without LKNE"):
-        solve(made, calibration=made.select([label for label in CMU_41 if label != "LKNE"]))
+        solve_markers(made, calibration=made.select([label for label in CMU_41 if label != "LKNE"]))
 
 
 def jerk(joints: np.ndarray) -> float:
@@ -111,10 +112,10 @@ def jerk(joints: np.ndarray) -> float:
 
 def test_smoothing_keeps_the_fit_to_markers_and_truth() -> None:
     made, solved = walked()
-    smooth = solve(made.markers, smooth=True)
+    smooth = solve_markers(made.markers, smooth=True)
     rough, calm = (Kinematics(x.clip.motion).positions for x in (solved, smooth))
     assert jerk(calm) < 0.4 * jerk(rough)
-    assert smooth.report.median < solved.report.median + 0.5
+    assert smooth.report.markers[0].median < solved.report.markers[0].median + 0.5
     before, after = (np.linalg.norm(x - made.joints, axis=-1) for x in (rough, calm))
     assert np.sqrt(np.mean(after**2)) < np.sqrt(np.mean(before**2)) + 1e-4
 
@@ -122,9 +123,9 @@ def test_smoothing_keeps_the_fit_to_markers_and_truth() -> None:
 def test_smoothing_windows_join(monkeypatch, coarse_calibration) -> None:
     made, _ = walked()
     part = made.markers[:200]
-    whole = Kinematics(solve(part, smooth=True).clip.motion).positions
+    whole = Kinematics(solve_markers(part, smooth=True).clip.motion).positions
     monkeypatch.setattr(marker_smooth, "SMOOTHING", replace(SMOOTHING, window=90, overlap=30))
-    pieces = Kinematics(solve(part, smooth=True).clip.motion).positions
+    pieces = Kinematics(solve_markers(part, smooth=True).clip.motion).positions
     assert np.abs(pieces - whole).max() < 0.003
 
 
@@ -392,7 +393,7 @@ def test_gaps_of_a_forearm_are_bridged(coarse_calibration) -> None:
     forearm = [CMU_41.index(label) for label in ("LFRM", "LWRA", "LWRB", "LFIN", "LELB")]
     places[200:220, forearm] = np.nan
     places[300:303, CMU_41.index("RKNE")] += 0.4
-    solved = solve(replace(made.markers, positions=places))
+    solved = solve_markers(replace(made.markers, positions=places))
     joints = Kinematics(solved.clip.motion).positions
     away = np.linalg.norm(joints - made.joints, axis=-1)
     roles = made.wearer.require_roles()
@@ -401,7 +402,7 @@ def test_gaps_of_a_forearm_are_bridged(coarse_calibration) -> None:
     assert away[200:220, hand].max() < usual + 0.08
     assert np.linalg.norm(np.diff(joints[:, hand], axis=0), axis=-1).max() < 0.05
     assert away[300:303, knee].max() < np.median(away[:, knee]) + 0.02
-    assert max(fit.longest_gap for fit in solved.report.markers) == 20
+    assert max(fit.longest_gap for fit in solved.report.markers[0].markers) == 20
 
 
 def test_two_people_and_partial_marker_sets(coarse_calibration) -> None:
@@ -411,13 +412,13 @@ def test_two_people_and_partial_marker_sets(coarse_calibration) -> None:
     lower = first.markers.select(legs)
     names = tuple(f"Ann:{label}" for label in PLUG_IN_GAIT) + tuple(f"Ben:{label}" for label in legs)
     places = np.concatenate([first.markers.positions, lower.positions + [2.0, 0.0, 0.0]], axis=1)[:count]
-    both = solve(Markers(names, places, first.markers.fps))
-    assert both.report.subject == "Ann"
-    assert [other.subject for other in both.others] == ["Ben"]
-    assert "arms" in both.others[0].notes[0]
+    both = solve_markers(Markers(names, places, first.markers.fps))
+    assert both.report.markers[0].subject == "Ann"
+    assert [fit.subject for fit in both.report.markers] == ["Ann", "Ben"]
+    assert "arms" in both.report.markers[1].notes[0]
     other = both.clip.others[0]
     assert abs(float(np.mean(other.motion.root[:, 0] - both.clip.motion.root[:, 0])) - 2.0) < 0.05
-    assert solve(Markers(names, places, first.markers.fps), subject="Ben").report.subject == "Ben"
+    assert solve_markers(Markers(names, places, first.markers.fps), subject="Ben").report.markers[0].subject == "Ben"
 
 
 def no_labels() -> Markers:
@@ -428,23 +429,23 @@ def no_labels() -> Markers:
 def test_invalid_takes_raise() -> None:
     made = wear(CMU_41, "stand", hidden=0.0).markers[:20]
     with pytest.raises(MotionError, match=r"6 or more markers with known labels .* got point0"):
-        solve(no_labels())
+        solve_markers(no_labels())
     with pytest.raises(MotionError, match="known labels"):
-        solve(made.select(["LKNE", "LANK"]))
+        solve_markers(made.select(["LKNE", "LANK"]))
     with pytest.raises(MotionError, match="hidden in every frame"):
-        solve(replace(made, positions=np.full_like(made.positions, np.nan)))
+        solve_markers(replace(made, positions=np.full_like(made.positions, np.nan)))
     with pytest.raises(MotionError, match=r"expected a body .* units"):
-        solve(made.scaled(1000.0))
+        solve_markers(made.scaled(1000.0))
     with pytest.raises(MotionError, match="more than once"):
         replace(made, names=("Ann:LKNE",) * 41)
     with pytest.raises(ConstraintError, match="marker of the take, got 'M9'"):
-        solve(made, table={"M9": "left knee"})
+        solve_markers(made, table={"M9": "left knee"})
     with pytest.raises(ConstraintError, match="landmark or a segment"):
         from_table(["M1"], {"M1": "left antenna"})
     with pytest.raises(ConstraintError, match="left or right"):
         from_table(["M1"], {"M1": "thigh"})
     with pytest.raises(MotionError, match="expected a subject among"):
-        solve(made, subject="Zoe")
+        solve_markers(made, subject="Zoe")
 
 
 @pytest.fixture(scope="module")

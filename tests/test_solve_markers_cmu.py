@@ -13,7 +13,7 @@ from footplant.kinematics import Kinematics
 from footplant.optical.body import MarkerBody, Poses, pose_markers
 from footplant.optical.marker_sets import recognise
 from footplant.optical.pose import solve_poses
-from footplant.optical.solve import solve
+from footplant.optical.solve import solve_markers
 
 
 def flexion(places: np.ndarray, roles, near: str, far: str) -> np.ndarray:
@@ -37,15 +37,15 @@ def of_cmu():
     from footplant.io import load_markers
 
     markers = load_markers(shared_data("c3d/cmu_02_01.c3d"))
-    return markers, solve(markers)
+    return markers, solve_markers(markers)
 
 
 @pytest.mark.named("c3d/cmu_02_01.c3d")
 def test_cmu_walk_against_its_own_markers_and_its_published_motion(shared) -> None:
     markers, solved = of_cmu()
     published = load(shared / "bvh/cmu/02_01.bvh")
-    assert solved.report.marker_set == "CMU 41"
-    assert solved.report.median < 4.0
+    assert solved.report.markers[0].marker_set == "CMU 41"
+    assert solved.report.markers[0].median < 4.0
     ours, roles = Kinematics(solved.clip.motion).positions, solved.clip.character.require_roles()
     # the published motion has one more pose, before the first frame
     theirs, their_roles = Kinematics(published.motion).positions[1:], published.character.require_roles()

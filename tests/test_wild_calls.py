@@ -59,7 +59,7 @@ from footplant.live.kalman import SensorFilter
 from footplant.live.motion_set import load_set
 from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.motion import concatenate, ground_transform, rest_motion
-from footplant.optical.solve import solve as solve_markers
+from footplant.optical.solve import solve_markers
 from footplant.problem import Problem, Solution, evaluate_constraints, worst_error
 from footplant.quality import deviation, fidelity, measure, pair, penetration, smoothness, still_joints
 from footplant.skeleton import Limits, MovingPoint

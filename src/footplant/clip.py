@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from footplant.conversion import Conversion
-from footplant.motion import Motion, notebook_html
+from footplant.motion import Motion
 from footplant.skeleton import Character
+from footplant.views import notebook_html, show
+from footplant.wording import shortened
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,17 @@ class Clip:
         """Check that the motion is the character's."""
         self.character.require_fit(self.motion.skeleton)
 
+    def __repr__(self) -> str:
+        """Return name, length, character, joints and height."""
+        return f"Clip({shortened(self.name)!r}: {self.motion.timing}, on {self.character!r})"
+
     def _repr_html_(self) -> str | None:
-        """Return the HTML that a notebook shows: a strip of poses and an animation."""
+        """Return the HTML that a notebook shows: a view that plays, with contacts marked."""
         return notebook_html(self.motion, self.character, self.name)
+
+    def show(self) -> None:
+        """Show the clip: in the notebook's output, or in the browser."""
+        show(self._repr_html_(), self.name)
 
 
 __all__ = ["Clip", "Conversion", "Take"]

@@ -52,6 +52,12 @@ class ArgumentError(FootplantError, ValueError):
 class HumanoidError(FootplantError):
     """A character whose humanoid roles cannot be found."""
 
+    def __init__(self, reason: str, advice: str = "") -> None:
+        """Join the reason and what to do about it into one line."""
+        self.reason = reason
+        """Why it is not a humanoid."""
+        super().__init__("; ".join(part for part in (reason, advice) if part))
+
 
 class MissingExtraError(FootplantError):
     """An optional dependency that is not installed."""

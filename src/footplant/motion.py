@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,9 @@ from footplant.checks import (
     whole_number,
 )
 from footplant.errors import MotionError
-from footplant.skeleton import Character, Roles, Skeleton, frozen
+from footplant.skeleton import Roles, Skeleton, frozen
+from footplant.views import notebook_html
+from footplant.wording import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,15 @@ class Motion:
         """Return the number of frames."""
         return len(self.root)
 
+    def __repr__(self) -> str:
+        """Return frames, duration, frame rate and joints."""
+        return f"Motion({self.timing}, {counted(len(self.skeleton), 'joint')})"
+
+    @property
+    def timing(self) -> str:
+        """Return frames, duration and frame rate as a phrase."""
+        return f"{counted(len(self), 'frame')}, {self.duration:.2f} s at {self.fps:.6g} fps"
+
     @property
     def frame_time(self) -> float:
         """Return the time between two frames, seconds."""
@@ -84,7 +95,7 @@ class Motion:
         return max(len(self) - 1, 0) / self.fps
 
     def _repr_html_(self) -> str | None:
-        """Return the HTML that a notebook shows: a strip of poses and an animation."""
+        """Return the HTML that a notebook shows: a view that plays."""
         return notebook_html(self)
 
     def __getitem__(self, frames: int | np.integer | slice | Sequence[int] | NDArray) -> Motion:
@@ -331,13 +342,3 @@ def rest_motion(skeleton: Skeleton, frames: int = 1, fps: float = 30.0) -> Motio
         np.broadcast_to(skeleton.rest, (frames, len(skeleton), 4)),
         fps,
     )
-
-
-html_view: Callable[[Motion, Character | None, str], str] | None = None
-"""Draws a motion for notebooks: (motion, character, name) → HTML. `footplant` installs it, so that this module does not
-import drawing code; None shows nothing."""
-
-
-def notebook_html(motion: Motion, character: Character | None = None, name: str = "motion") -> str | None:
-    """Return the HTML that a notebook shows for a motion, or None when no view is installed."""
-    return None if html_view is None else html_view(motion, character, name)

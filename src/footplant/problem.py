@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from enum import Enum
+from enum import StrEnum
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +26,29 @@ from footplant.quality.fidelity import Fidelity
 from footplant.quality.measure import ConstraintQuality, Quality
 from footplant.serialise import json_ready
 from footplant.skeleton import Character
+from footplant.wording import counted
 
 Progress = Callable[[str, float], None]
 """Called with a label of the current work and its progress, 0 to 1."""
 
 
-class Status(Enum):
-    """How a solve ended; the value is the sentence to show people."""
+class Status(StrEnum):
+    """How a solve ended: a word, which `--json` prints too, and its `sentence` for people."""
 
-    SOLVED = "every hard constraint is met"
-    UNREACHABLE = "some goals are out of the character's reach; it came as near as it could"
-    CONFLICT = "some constraints contradict one another; those of smaller priority gave way"
-    UNFINISHED = "some constraints are not met yet; more levels or iterations may help"
+    SOLVED = "solved", "every hard constraint is met"
+    UNREACHABLE = "unreachable", "some goals are out of the character's reach; it came as near as it could"
+    CONFLICT = "conflict", "some constraints contradict one another; those of smaller priority gave way"
+    UNFINISHED = "unfinished", "some constraints are not met yet; more levels or iterations may help"
+
+    sentence: str
+    """What the word means, for people."""
+
+    def __new__(cls, word: str, sentence: str) -> Status:
+        """Make the member whose value is the word."""
+        made = str.__new__(cls, word)
+        made._value_ = word
+        made.sentence = sentence
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +84,10 @@ class Problem:
                 )
             if isinstance(constraint, AcrossFrames):
                 constraint.groups(frames)
+
+    def __repr__(self) -> str:
+        """Return the motion and the number of constraints."""
+        return f"Problem({counted(len(self.constraints), 'constraint')} on {self.character.name!r}, {self.motion!r})"
 
     def on(self, motion: Motion) -> Problem:
         """Return the same problem for another motion with the same frames; cached constraint data is kept."""
@@ -151,6 +166,21 @@ class Report:
     notes: tuple[str, ...] = ()
     """What could not be done and why, and decisions that were made, one sentence each."""
     seconds: float = 0.0
+    markers: tuple[Any, ...] = ()
+    """How well the body fits its markers, one `optical.report.MarkerReport` a person; empty unless markers were
+    solved."""
+
+    def __repr__(self) -> str:
+        """Return status, method, and what is worst."""
+        what = [f"{self.status} by {self.method} in {self.seconds:.2f} s"]
+        if self.constraints:
+            what.append(f"{len(self.unmet)} of {counted(len(self.constraints), 'constraint')} unmet")
+        return f"Report({', '.join([*what, *self.worst_drifts()])})"
+
+    def worst_drifts(self) -> list[str]:
+        """Return the largest drift of a footplant before and after as a phrase; none if it was not measured."""
+        drifts = [quality.worst_plant.drift for quality in (self.before, self.after) if quality and quality.worst_plant]
+        return [f"worst footplant drifts {' → '.join(f'{drift:.1f}' for drift in drifts)} mm"] if drifts else []
 
     @property
     def worst(self) -> ConstraintQuality | None:
@@ -192,23 +222,28 @@ class Report:
         """Return JSON-ready numbers, lists and None."""
         out = {key: json_ready(getattr(self, key)) for key in ("method", "height", "notes", "seconds")}
         return out | {
-            "status": self.status.name.lower(),
-            "meaning": self.status.value,
+            "status": self.status.value,
+            "meaning": self.status.sentence,
             "not_right": list(self.not_right),
             "constraints": json_ready([asdict(entry) for entry in self.constraints]),
             "levels": json_ready([asdict(level) for level in self.levels]),
             "before": None if self.before is None else self.before.to_dict(),
             "after": None if self.after is None else self.after.to_dict(),
+            **({"markers": [fit.to_dict() for fit in self.markers]} if self.markers else {}),
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The motion that solves a problem, and its report."""
+    """The answer of a method: the motion that solves a problem, and its report. Edits return a `Result`."""
 
     motion: Motion
     status: Status
     report: Report
+
+    def __repr__(self) -> str:
+        """Return the status and the length of the motion."""
+        return f"Solution({self.status}, {self.motion!r})"
 
     def noted(self, *notes: str) -> Solution:
         """Return the same with further notes."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from footplant import rotation
 from footplant.checks import all_finite, indices, real_array, real_number, shaped, whole_number, whole_numbers
 from footplant.errors import SkeletonError
+from footplant.wording import counted, shortened
 
 
 def frozen(array, dtype: DTypeLike = float) -> NDArray:
@@ -150,6 +151,10 @@ class Skeleton:
             return self._index[name]
         except KeyError:
             raise SkeletonError(f"no joint {name!r}; the skeleton has: {', '.join(self.names)}") from None
+
+    def __repr__(self) -> str:
+        """Return the number of joints and the root's name."""
+        return f"Skeleton({counted(len(self), 'joint')}, root {shortened(self.names[0])!r})"
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -291,6 +296,10 @@ class Roles:
         if self.reference is not None:
             object.__setattr__(self, "reference", frozen(self.reference))
 
+    def __repr__(self) -> str:
+        """Return the number of roles and the confidence in them."""
+        return f"Roles({counted(len(self.joints), 'role')}, confidence {self.overall:.0%})"
+
     def __contains__(self, role: str) -> bool:
         """Return whether the character has that role."""
         return role in self.joints
@@ -366,6 +375,10 @@ class Skin:
         if count and self.joints.size and not 0 <= self.joints.min() <= self.joints.max() < len(self.inverse_bind):
             raise SkeletonError(f"expected skin joints in 0..{len(self.inverse_bind) - 1}, got {self.joints.max()}")
 
+    def __repr__(self) -> str:
+        """Return the size of the mesh."""
+        return f"Skin({len(self.vertices):,} vertices, {counted(len(self.faces), 'triangle')})"
+
 
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -383,6 +396,10 @@ class Limits:
             object.__setattr__(self, key, values)
         if self.lower.shape != self.upper.shape or np.isnan(self.lower).any() or np.isnan(self.upper).any():
             raise SkeletonError(f"expected limits of one shape without NaN, got {self.lower.shape}, {self.upper.shape}")
+
+    def __repr__(self) -> str:
+        """Return how many joints are limited."""
+        return f"Limits({counted(int(np.isfinite(self.lower).any(axis=1).sum()), 'limited joint')})"
 
 
 class ContactPoints(dict[str, Point]):
@@ -417,6 +434,8 @@ class Character:
     """The mesh, or None."""
     height: float = 0.0
     """Standing height, metres, from sole to crown along the bones, so that it does not depend on the pose."""
+    not_humanoid: str = ""
+    """Why it has no roles, in one clause, if its file was read and no humanoid was found in it."""
     source: Any = field(default=None, repr=False)
     """The file's own document, kept by the format that read it so that a motion can be written onto the same meshes."""
 
@@ -440,6 +459,12 @@ class Character:
             raise SkeletonError(f"expected a skin of {count} joints, got one of {len(self.skin.inverse_bind)}")
         real_number(self.height, "height", SkeletonError, low=0.0)
 
+    def __repr__(self) -> str:
+        """Return name, joints, height and mesh."""
+        body = f"{self.height:.2f} m tall" if self.roles is not None else "not a humanoid"
+        mesh = "" if self.skin is None else f", mesh of {counted(len(self.skin.faces), 'triangle')}"
+        return f"Character({shortened(self.name)!r}, {counted(len(self.skeleton), 'joint')}, {body}{mesh})"
+
     def require_fit(self, skeleton: Skeleton) -> None:
         """Raise where the skeleton of a motion has other joints than the character."""
         if skeleton is not self.skeleton and skeleton.names != self.skeleton.names:
@@ -449,9 +474,15 @@ class Character:
             )
 
     def require_roles(self) -> Roles:
-        """Return the roles; without any, raise an error that says how to provide them."""
+        """Return the roles; without any, raise an error that says why, and what can be done."""
         if self.roles is None:
-            raise SkeletonError(
-                f"{self.name!r} has no human roles; name them in a TOML file and pass it as roles=FILE (--roles FILE)"
-            )
+            raise SkeletonError(f"{self.name!r} has no human roles: {self.why_not_humanoid}")
         return self.roles
+
+    @property
+    def why_not_humanoid(self) -> str:
+        """Return why it has no roles and what can be done about it, for error messages."""
+        reason = self.not_humanoid or "none were found or given"
+        if any(word in reason for word in ("quadruped", "a hand", "too few")):
+            return f"{reason}; expected a character with two legs and two arms"
+        return f"{reason}; if it is a humanoid, name its joints in a TOML file and pass roles=FILE (--roles FILE)"

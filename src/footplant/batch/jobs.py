@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,8 @@ from footplant.errors import FootplantError, FormatError
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
-    from footplant.motion import Motion
-    from footplant.problem import Solution
     from footplant.quality.measure import Quality
+    from footplant.result import Result
     from footplant.skeleton import Character
 
 
@@ -77,12 +76,12 @@ def perform(task: Task) -> dict[str, Any]:
 
 def _load(task: Task) -> Clip:
     """Load the input; markers are solved for a motion."""
-    from footplant.io import holds_markers, load, load_markers
+    from footplant.io import holds_markers, load
 
     if holds_markers(task.source):
-        from footplant.optical.solve import solve
+        from footplant.optical.solve import solve_markers
 
-        clip = solve(load_markers(task.source)).clip
+        clip = solve_markers(task.source).clip
     else:
         clip = load(task.source, **(task.reading or {}))
     if not len(clip.motion):
@@ -97,33 +96,9 @@ def _character(path: str) -> Character:
     return load_character(path)
 
 
-def _write(task: Task, clip: Clip, motion: Motion, character: Character) -> None:
-    """Save a motion of a character to the task's result."""
-    from footplant.conversion import Conversion
-    from footplant.io import save
-
-    assert task.out is not None
-    Path(task.out).parent.mkdir(parents=True, exist_ok=True)
-    conversion = clip.conversion if character.skeleton is clip.character.skeleton else Conversion()
-    save(
-        task.out,
-        replace(
-            clip,
-            motion=motion,
-            character=character,
-            others=(),
-            takes=(),
-            take=0,
-            layout=None,
-            notes=(),
-            conversion=conversion,
-        ),
-    )
-
-
-def _facts(clip: Clip, motion: Motion | None = None) -> dict[str, Any]:
+def _facts(clip: Clip | Result) -> dict[str, Any]:
     """Return length, frame rate and joint count."""
-    motion = motion or clip.motion
+    motion = clip.motion
     return {"frames": len(motion), "fps": round(float(motion.fps), 4), "joints": len(motion.skeleton)}
 
 
@@ -145,12 +120,15 @@ def key_measures(quality: Quality | None) -> dict[str, float | int | None] | Non
     return {name: None if value is None else round(float(value), 4) for name, value in found.items()}
 
 
-def _solved(clip: Clip, solution: Solution) -> dict[str, Any]:
-    """Return the facts to record about a solution."""
-    report = solution.report
+def _written(task: Task, result: Result) -> dict[str, Any]:
+    """Save the result of an edit, and return the facts to record about it."""
+    assert task.out is not None
+    Path(task.out).parent.mkdir(parents=True, exist_ok=True)
+    result.save(task.out)
+    report = result.report
     return {
-        **_facts(clip, solution.motion),
-        "solution": solution.status.name.lower(),
+        **_facts(result),
+        "solution": result.status.value,
         "unmet": len(report.unmet),
         "before": key_measures(report.before),
         "after": key_measures(report.after),
@@ -159,29 +137,17 @@ def _solved(clip: Clip, solution: Solution) -> dict[str, Any]:
 
 
 def _retarget(task: Task) -> dict[str, Any]:
-    from footplant.edits.retarget import WHOLE_BODY, retarget
+    from footplant.edits.retarget import retarget
 
     options = dict(task.parameters or {})
-    clip, character = _load(task), _character(task.character or "")
-    method = options.get("method", WHOLE_BODY)
-    solution = retarget(
-        clip,
-        character,
-        keep_footsteps=options.get("keep_footsteps", False),
-        method=None if method == "copy" else method,
-        copy=method == "copy",
-    )
-    _write(task, clip, solution.motion, character)
-    return _solved(clip, solution)
+    character, keep = _character(task.character or ""), options.get("keep_footsteps", False)
+    return _written(task, retarget(_load(task), character, keep_footsteps=keep, method=options.get("method")))
 
 
 def _repair(task: Task) -> dict[str, Any]:
     from footplant.edits.repair import repair
 
-    clip = _load(task)
-    solution = repair(clip)
-    _write(task, clip, solution.motion, clip.character)
-    return _solved(clip, solution)
+    return _written(task, repair(_load(task)))
 
 
 def _measure(task: Task) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.blending.common_character import contacts_of, floor_level
 from footplant.blending.compose import RootPath, compose, part_joints, root_reference
 from footplant.blending.plants import blend_plants, hold_plants
-from footplant.blending.registration import Registration
+from footplant.blending.registration import Registration, register
 from footplant.checks import all_finite, frame_rate, real_array, real_number, shaped, whole_number
 from footplant.clip import Clip
 from footplant.errors import MotionError
-from footplant.problem import Method, Progress, Solution
+from footplant.problem import Method, Progress
+from footplant.result import ClipSource, Result, as_clip
 
 
 def bezier(share: ArrayLike, ease: tuple[float, float] = (0.0, 1.0)) -> NDArray:
@@ -158,24 +159,27 @@ def timeline(registration: Registration, curve: WeightCurve, fps: float, cycles:
 
 
 def blend(
-    registration: Registration,
-    weights: ArrayLike | WeightCurve,
+    clips: Registration | Sequence[ClipSource],
+    weights: ArrayLike | WeightCurve | None = None,
     *,
     parts: Mapping[str, Sequence[float]] | None = None,
     fps: float | None = None,
     cycles: int = 1,
     method: str | Method | None = "whole-body",
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Blend several motions into one, with its feet locked.
 
-    weights: one per motion, or a curve. parts: a part of the body ("right_arm", "upper_body", a role) → its own
+    clips: loaded or as file names, registered to one another here; or a registration made before. weights: one per
+    motion, or a curve; None: equal. parts: a part of the body ("right_arm", "upper_body", a role) → its own
     weights, such as a wave on a run. fps: of the blend (default: the reference's). cycles: how often loops are played.
     method: the solver for foot locks, by name or as an object; None returns the blend without them.
     """
     if fps is not None:
         frame_rate(fps, MotionError)
     cycles = whole_number(cycles, "cycles", MotionError, low=1, high=10_000)
+    registration = clips if isinstance(clips, Registration) else register([as_clip(clip) for clip in clips])
+    weights = np.ones(len(registration)) if weights is None else weights
     rate = fps or registration.clips[registration.reference].motion.fps
     times, shares = timeline(registration, WeightCurve.of(weights, len(registration)), rate, cycles)
     poses = [replace(registration.poses(number, times[:, number]), fps=rate) for number in range(len(registration))]
@@ -189,7 +193,9 @@ def blend(
         contacts = [contacts_of(_repeated(clip, int(turns))) for clip, turns in zip(registration.clips, most)]
     plants = blend_plants(raw, character, times, shares, contacts)
     levels = [floor_level(own) for own in contacts if own is not None]
-    return hold_plants(raw, character, plants, levels[0] if levels else 0.0, method=method, progress=progress)
+    held = hold_plants(raw, character, plants, levels[0] if levels else 0.0, method=method, progress=progress)
+    named = " + ".join(dict.fromkeys(clip.name for clip in registration.clips))
+    return Result.of(replace(registration.clips[0], name=named), held, character)
 
 
 def _repeated(clip: Clip, cycles: int) -> Clip:

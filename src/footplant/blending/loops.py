@@ -9,15 +9,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from footplant.blending.common_character import contacts_of
+from footplant.blending.common_character import contacts_of, floor_level
 from footplant.blending.compose import compose
 from footplant.blending.distance import clouds, distances
+from footplant.blending.plants import hold_plants
 from footplant.blending.settings import LOOP
+from footplant.checks import whole_number
 from footplant.clip import Clip
+from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts
+from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
+from footplant.feet.planting import chosen_method
+from footplant.kinematics import Kinematics
 from footplant.motion import Motion, ground_transform
+from footplant.problem import Method, Problem, Progress, Stopwatch
+from footplant.quality.measure import measure
+from footplant.result import ClipSource, Result, as_clip
 from footplant.skeleton import Character
+from footplant.wording import counted
 
 
 def find_loop(clip: Clip) -> tuple[float, float]:
@@ -113,3 +123,68 @@ def loop_contacts(clip: Clip, start: float, stop: float) -> Contacts | None:
         first, final = round((begins - start) * fps), round((ends - start) * fps)
         plants.append(replace(plant, start=max(first, 0), end=final + 1))
     return replace(whole, plants=tuple(plants), frames=round(cycle * fps) + 1)
+
+
+def loop(
+    clip: ClipSource,
+    cycles: int = 1,
+    *,
+    ends: tuple[float, float] | None = None,
+    method: str | Method | None = "whole-body",
+    progress: Progress | None = None,
+) -> Result:
+    """Return a gait as a loop: one cycle whose last frame repeats its first, or several in a row, with the feet locked.
+
+    ends: start and end of the cycle in seconds; None: found by `find_loop`. The loop travels as the clip does: its last
+    frame is the first one, moved over the floor. method: the solver for foot locks, by name or as an object; None
+    leaves them as they are.
+    """
+    clip, cycles = as_clip(clip), whole_number(cycles, "cycles", MotionError, low=1, high=10_000)
+    chosen_method(method)
+    lead = lead_in_frames(clip)
+    clip = replace(clip, motion=clip.motion[lead:])
+    start, stop = find_loop(clip) if ends is None else ends
+    cut, character = cut_loop(clip.motion, clip.character, start, stop), clip.character
+    contacts = loop_contacts(clip, start, stop)
+    count = len(cut) - 1
+    motion, solution = cut, None
+    if contacts is not None:
+        # solved three times in a row, so that contacts across the seam are whole; the middle one is kept
+        long = cut.looped(3, close=False)
+        plants = _repeated_plants(long, character, contacts, count)
+        solution = hold_plants(long, character, plants, floor_level(contacts), method=method, progress=progress)
+        middle = solution.motion[count : 2 * count + 1]
+        motion = middle.transformed(*ground_transform(cut, 0, middle, 0))
+    found = motion.looped(cycles)
+    if solution is None:
+        solution = Stopwatch(Problem(found, character)).finish("loop", found)
+    elif contacts is not None:
+        ground = contacts.ground
+        held = _repeated_contacts(contacts, cycles, count)
+        shown = (cut.looped(cycles, close=False), found)
+        before, after = (measure(each, character, held, ground=ground) for each in shown)
+        solution = replace(solution, report=replace(solution.report, before=before, after=after))
+    times = "" if cycles == 1 else f", {cycles} times"
+    note = f"one cycle of {counted(count, 'frame')}, {start:.2f} to {stop:.2f} s of {clip.name!r}{times}"
+    return Result.of(clip, replace(solution, motion=found)).noted(note)
+
+
+def _repeated_contacts(contacts: Contacts, cycles: int, count: int) -> Contacts:
+    """Return the contacts of a loop of `count` frames that is played several times; those across its ends are cut."""
+    frames, plants = cycles * count + 1, []
+    for plant in contacts.plants:
+        for cycle in range(-1, cycles):
+            start, end = max(plant.start + cycle * count, 0), min(plant.end + cycle * count, frames)
+            if end - start > 1:
+                plants.append(replace(plant, start=start, end=end))
+    return replace(contacts, plants=tuple(sorted(plants, key=lambda p: (p.point, p.start))), frames=frames)
+
+
+def _repeated_plants(long: Motion, character: Character, contacts: Contacts, count: int) -> tuple[Footplant, ...]:
+    """Return the contacts of a loop that is played in a row, each where its point is on average."""
+    kinematics, plants = Kinematics(long), []
+    for plant in _repeated_contacts(contacts, (len(long) - 1) // count, count).plants:
+        point, held = character.contacts[plant.point], range(plant.start, plant.end)
+        place = kinematics.point(point)[held.start : held.stop].mean(axis=0)
+        plants.append(Footplant(name=plant.point, point=point, frames=held, place=place))
+    return tuple(plants)

@@ -14,7 +14,7 @@ from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
 from footplant.contacts.settings import SUPPORT
-from footplant.feet.planting import WHOLE_BODY, can_plant, solve_planted
+from footplant.feet.planting import WHOLE_BODY, can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import STEP_SETTINGS, with_foot_length
@@ -24,7 +24,7 @@ from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.quality.measure import measure
 from footplant.skeleton import Character
-from footplant.solve.methods import method_of
+from footplant.solve.methods.hierarchical import Hierarchical
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,15 +201,15 @@ def hold_plants(
     level: metres, the mean height of the ground. Contacts near it are put on it: floors of captures slope a little.
     method: "whole-body", a name in `methods.NAMES` or a method object; None solves nothing and only measures.
     """
+    whole_body = chosen_method(method) is None
     plants, ground = place_on_ground(plants, blended, character, level)
     problem = Problem(blended, character, plants)
     if method is None or not plants:
         solution = Stopwatch(problem).finish("blend", blended)
-    elif method == WHOLE_BODY and can_plant(character):
+    elif whole_body and can_plant(character):
         solution = solve_planted(problem, plants, ground, range(len(blended)), unlevelled=blended, progress=progress)
     else:
-        name = "hierarchical" if method == WHOLE_BODY else method
-        chosen = method_of(name) if isinstance(name, str) else name
+        chosen = chosen_method(method) or Hierarchical()
         problem = replace(problem, motion=flatten_toes(blended, character, plants, ground))
         solution = solve_soles(chosen, problem, Soles(plants, ground), range(len(blended)), progress)
     names = {point: name for name, point in character.contacts.items()}

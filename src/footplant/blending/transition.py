@@ -6,6 +6,7 @@ transition from walking to sneaking is solved with the same constraints.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +25,8 @@ from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.errors import MotionError
 from footplant.motion import Motion
-from footplant.problem import Method, Progress, Solution
+from footplant.problem import Method, Progress
+from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.skeleton import Character
 
 
@@ -140,24 +142,48 @@ def _timeline(registration: Registration, fps: float) -> tuple[NDArray, NDArray,
 
 
 def transition(
-    first: Clip,
-    second: Clip,
+    first: ClipSource,
+    second: ClipSource,
     *,
     at: tuple[float, float] | None = None,
     seconds: float = TRANSITION.seconds,
     fps: float | None = None,
-    character: Character | None = None,
+    character: CharacterSource | None = None,
     method: str | Method | None = "whole-body",
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Join two clips by a crossfade with the feet locked throughout; see `crossfade` for the options.
 
     method: the solver for foot locks, by name or as an object; None returns the crossfade without them.
     """
+    first, second = as_clip(first), as_clip(second)
+    character = None if character is None else as_character(character)
     made = crossfade(first, second, at=at, seconds=seconds, fps=fps, character=character)
-    solution = hold_plants(made.motion, made.character, made.plants, made.level, method=method, progress=progress)
-    return solution.noted(
+    held = hold_plants(made.motion, made.character, made.plants, made.level, method=method, progress=progress)
+    both = replace(first, name=" + ".join(dict.fromkeys((first.name, second.name))))
+    return Result.of(both, held, made.character).noted(
         f"crossfades from {made.at[0]:.2f} s of {first.name!r} to {made.at[1]:.2f} s of {second.name!r}, "
         f"whose poses are {1000 * made.distance:.0f} mm apart, between {made.interval[0]:.2f} and "
         f"{made.interval[1]:.2f} s"
     )
+
+
+def join(
+    clips: Sequence[ClipSource],
+    *,
+    seconds: float = TRANSITION.seconds,
+    fps: float | None = None,
+    character: CharacterSource | None = None,
+    method: str | Method | None = "whole-body",
+    progress: Progress | None = None,
+) -> Result:
+    """Join several clips, one after another, each by a `transition` where it is most like the one before it."""
+    if len(clips) < 2:
+        raise MotionError(f"expected two or more clips to join, got {len(clips)}")
+    joined: ClipSource = as_clip(clips[0])
+    notes: list[str] = []
+    for clip in clips[1:]:
+        made = transition(joined, clip, seconds=seconds, fps=fps, character=character, method=method, progress=progress)
+        notes += made.report.notes
+        joined = made
+    return replace(made, report=replace(made.report, notes=tuple(notes)))

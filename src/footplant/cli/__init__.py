@@ -48,9 +48,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         describe = getattr(error, "format_message", None)
         if describe is None:
             raise
-        return _fail(f"{describe()} {_help_hint(error)}")
+        message = (
+            describe().replace("Input should be a ", "expected a ").replace("Input should be", "expected a number")
+        )
+        return _fail(f"{message}{_advice(error)} {_help_hint(error)}")
     finally:
         leave_kernels()
+
+
+def _advice(error: Exception) -> str:
+    """Return what is asked for where an option is missing, and where a misplaced argument belongs."""
+    kind, context = type(error).__name__, getattr(error, "ctx", None)
+    parameters = [] if context is None else context.command.params
+    if kind == "MissingParameter":
+        missing = getattr(error, "param", None)
+        return f" {missing.help}" if missing is not None and getattr(missing, "help", None) else ""
+    if "extra argument" in str(error):
+        for option, what in (("--to", "a character"), ("-o", "the file to write")):
+            if any(option in parameter.opts for parameter in parameters):
+                return f"; {what} is given as {option}"
+    return ""
 
 
 def _help_hint(error: Exception) -> str:

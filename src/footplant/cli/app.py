@@ -10,11 +10,13 @@ from footplant.cli import (
     batch,
     blend,
     compare,
+    completion,
     convert,
     crowd,
     demo,
     drive,
     edit,
+    everyday,
     fit,
     inspect,
     judge,
@@ -29,6 +31,7 @@ from footplant.cli import (
     retarget,
     solve,
     terrain,
+    view,
     wire,
 )
 
@@ -67,6 +70,7 @@ for name, command, summary in (
     ("info", inspect.info, "Show what a file contains: frames, size, axes, roles, takes."),
     ("contacts", judge.contacts, "Detect foot contacts: when and where each heel and ball is planted."),
     ("measure", judge.measure, "Measure quality: drift, foot skating, penetration, smoothness."),
+    ("view", view.view, "Look at a clip in the browser, read only."),
     ("plot", picture.plot, "Draw one picture: poses, footplants, angles, speed."),
     ("retarget", retarget.retarget, "Retarget a motion to another character, feet planted."),
     ("solve", solve.solve, "Solve optical markers into a skeletal motion."),
@@ -74,6 +78,11 @@ for name, command, summary in (
     ("path", path.path, "Bend a walk along another curve, feet planted."),
     ("morph", morph.morph, "Change a character's proportions while it moves."),
     ("repair", repair.repair, "Fix foot skating, floating and ground penetration."),
+    ("trim", everyday.trim, "Keep a part of a clip."),
+    ("resample", everyday.resample, "Change the frame rate, footplants kept."),
+    ("mirror", everyday.mirror, "Mirror a clip left to right."),
+    ("loop", everyday.loop, "Make a seamless loop of a gait, feet planted."),
+    ("join", everyday.join, "Join clips one after another, feet planted."),
     ("fit", fit.fit, "Change a motion as little as its constraints allow."),
     ("blend", blend.blend, "Blend several clips with any weights, feet planted."),
     ("transition", blend.transition, "Make a seamless transition between two clips."),
@@ -93,5 +102,6 @@ for name, command, summary in (
     ("samples", inspect.samples, "List the sample motions and characters."),
     ("formats", inspect.formats, "List the formats that can be read and written."),
     ("warmup", kernels.warmup, "Compile all kernels now rather than on first use."),
+    ("completion", completion.completion, "Print a script for shell completion: bash, zsh, fish."),
 ):
     app.command(name, short_help=summary)(command)

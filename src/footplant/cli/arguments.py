@@ -22,7 +22,9 @@ RolesFile = Annotated[
 ]
 Fps = Annotated[
     float | None,
-    typer.Option(metavar="RATE", help="Frame rate of AMC and NumPy files without one; sampling rate for FBX."),
+    typer.Option(
+        metavar="RATE", help="Frame rate: a file that states none is read at it, any other is resampled to it."
+    ),
 ]
 SkeletonFile = Annotated[
     str | None, typer.Option("--skeleton", metavar="FILE", help="The skeleton file (AMC, DeepMimic).")
@@ -42,7 +44,8 @@ GroundAt = Annotated[
     float | None,
     typer.Option("--ground", metavar="METRES", help="Move the clip so that its floor is at this height."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print all figures, not only the summary.")]
 
 
 @options
@@ -68,22 +71,33 @@ class ReadOptions:
         from footplant.io import SAMPLE, format_of, formats
 
         given = {name: value for name, value in vars(self).items() if value is not None and value is not False}
-        if file.startswith(SAMPLE) and given:
-            raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
+        refused = [name for name in given if name != "fps"]
+        if file.startswith(SAMPLE) and refused:
+            raise FormatError(
+                f"a sample takes no --{refused[0]}: it has one take and one character, in metres and y up", path=file
+            )
         if "damaged" in given:
             raise FormatError("--damaged is for .c3d files", path=file)
-        for name in [name for name in ("fps", "skeleton", "positions") if name in given]:
+        self.check_rate()
+        for name in [name for name in ("skeleton", "positions") if name in given]:
             if name not in signature(format_of(file).load).parameters:
                 readers = {ending: module.load for ending, module in formats().items() if hasattr(module, "load")}
                 able = sorted(ending for ending, load in readers.items() if name in signature(load).parameters)
                 raise FormatError(f"--{name} is for {', '.join(able)} files, got {Path(file).suffix}", path=file)
         return given | ({} if self.units is None else {"units": unit(self.units)})
 
+    def check_rate(self) -> None:
+        """Raise for a frame rate that nothing has."""
+        from footplant.errors import FormatError
+
+        if self.fps is not None and not 1.0 <= self.fps <= 1000.0:
+            raise FormatError(f"expected --fps of 1 to 1000 frames per second, got {self.fps:g}")
+
     def refuse_for_markers(self, file: str, **others: Any) -> None:
         """Raise for options that do not apply to marker files."""
         from footplant.errors import FormatError
 
-        unsupported = {"take": self.take, "roles": self.roles, "fps": self.fps, "skeleton": self.skeleton}
+        unsupported = {"take": self.take, "roles": self.roles, "skeleton": self.skeleton}
         unsupported |= {"positions": self.positions, "height": self.height, **others}
         for name, value in unsupported.items():
             if value is not None:

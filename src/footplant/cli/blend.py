@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, load_target
 from footplant.cli.options import spread
-from footplant.cli.output import working
 from footplant.cli.solving import ResultOptions, solving
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from footplant.blending.blend import WeightCurve
-    from footplant.problem import Method
+    from footplant.clip import Clip
     from footplant.skeleton import Character
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE…", help="Two or more motion files, or sample:NAME.")]
@@ -21,7 +22,10 @@ OnCharacter = Annotated[
     str | None,
     typer.Option("--character", metavar="CHARACTER", help="Character of the result (default: the first clip's)."),
 ]
-Rate = Annotated[float | None, typer.Option("--fps", metavar="RATE", min=1.0, help="Frame rate of OUT.")]
+Rate = Annotated[
+    float | None,
+    typer.Option("--fps", metavar="RATE", min=1.0, max=1000.0, help="Frame rate of OUT (default: the first clip's)."),
+]
 HoldMethod = Annotated[
     str,
     typer.Option(
@@ -30,22 +34,22 @@ HoldMethod = Annotated[
 ]
 
 
-def method_for(name: str) -> str | Method | None:
-    """Return the method that locks feet, by name; None for "none"."""
-    from footplant.feet.planting import WHOLE_BODY
-    from footplant.solve.methods import method_of
+def method_for(name: str) -> str | None:
+    """Return the name of the method that locks feet, checked; None for "none"."""
+    from footplant.feet.planting import chosen_method
 
-    return None if name == "none" else name if name == WHOLE_BODY else method_of(name)
+    chosen_method(name, "none")
+    return None if name == "none" else name
+
+
+def notes_of(clips: Sequence[Clip]) -> list[str]:
+    """Return the notes of several clips, each once."""
+    return list(dict.fromkeys(text for clip in clips for text in clip.notes))
 
 
 def character_for(name: str | None) -> Character | None:
     """Return a character by its file or sample name."""
-    from footplant.io import load_character
-
-    if name is None:
-        return None
-    with working(f"reading {name}"):
-        return load_character(name)
+    return None if name is None else load_target(name)
 
 
 @spread
@@ -108,7 +112,7 @@ def blend(
     parts = dict(_read_part(text, len(files)) for text in part or ())
     holding = method_for(method)
     result.check(*files)
-    clips = [load_clip(file) for file in files]
+    clips = [load_clip(file, humanoid=True, frames=True) for file in files]
     target = character_for(character)
     with solving("blending") as progress:
         progress("registering", 0.0)
@@ -129,7 +133,7 @@ def blend(
     used = blending.WeightCurve.of(shares, len(files))
     solution = solution.noted(f"reference: {files[registration.reference]}")
     result.deliver(
-        solution, clips[0], registration.character, verb="blend", file=" + ".join(files), clips=list(files),
+        solution, verb="blend", file=" + ".join(files), notes=notes_of(clips), clips=list(files),
         weights=used.values.round(6).tolist(), reference=registration.reference, costs=list(registration.costs),
     )  # fmt: skip
 
@@ -205,7 +209,7 @@ def transition(
         meeting = _numbers(at, 2, f"--at {at!r}")
     holding = method_for(method)
     result.check(first, second)
-    clips = [load_clip(file) for file in (first, second)]
+    clips = [load_clip(file, humanoid=True, frames=True) for file in (first, second)]
     target = character_for(character)
     with solving("blending") as progress:
         solution = solve(
@@ -213,6 +217,5 @@ def transition(
             character=target, method=holding, progress=progress,
         )  # fmt: skip
     result.deliver(
-        solution, clips[0], target or clips[0].character, verb="transition", file=f"{first} + {second}",
-        clips=[first, second],
-    )  # fmt: skip
+        solution, verb="transition", file=f"{first} + {second}", notes=notes_of(clips), clips=[first, second]
+    )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Json, ReadOptions
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, load_target
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, refuse_to_overwrite, working
 from footplant.cli.solving import Exact, Overwrite, further_constraints, solving
@@ -50,7 +50,6 @@ def compare(
     from footplant.edits.compare import COLUMNS
     from footplant.edits.compare import compare as solve
     from footplant.errors import FormatError
-    from footplant.io import load_character
     from footplant.solve.methods import NAMES, method_of
 
     wanted = NAMES if methods is None else tuple(name.strip() for name in methods.split(",") if name.strip())
@@ -64,11 +63,8 @@ def compare(
             raise FormatError(f"expected a picture ending in .png, got {Path(out).suffix or 'no ending'!r}", path=out)
         if not Path(out).parent.is_dir():
             raise FormatError("there is no such folder", path=Path(out).parent)
-    clip = load_clip(file, reading)
-    character = None
-    if to is not None:
-        with working(f"reading {to}"):
-            character = load_character(to)
+    clip = load_clip(file, reading, humanoid=to is not None, frames=True)
+    character = None if to is None else load_target(to)
     shown_on = clip.character if character is None else character
     extra = further_constraints(constraints, clip, shown_on)
     with solving("comparing") as progress:

@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 @spread
 def convert(
     file: ClipFile,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Where to write; the extension selects the format.")],
+    out: Annotated[
+        str | None, typer.Argument(metavar="[OUT]", help="Where to write; the extension selects the format.")
+    ] = None,
     *,
+    out_option: Annotated[str | None, typer.Option("-o", "--out", metavar="OUT", help="The same as an option.")] = None,
     reading: ReadOptions,
     to_units: Annotated[
         str | None,
@@ -63,11 +66,14 @@ def convert(
 
     Example: footplant convert sample:walk walk.bvh
     """
-    from footplant.io import SAMPLE, format_of, holds_markers, load_character, save, writer_of
+    from footplant.io import SAMPLE, find_format, format_of, holds_markers, load_character, save, writer_of
     from footplant.io.contents import compare_contents, count_contents
 
+    out = _one_target(out, out_option)
     target = Path(out)
     refuse_to_overwrite(file, target, overwrite)
+    if find_format(out) is None:
+        writer_of(out)
     if holds_markers(file) or holds_markers(out):
         markers.convert(file, out, reading, to_units, to_up, json, character=character)
         return
@@ -135,6 +141,16 @@ def convert(
         print(f"  lost: {text}")
     for text in facts["notes"]:
         note(f"note: {text}")
+
+
+def _one_target(argument: str | None, option: str | None) -> str:
+    """Return where to write: the second argument or the option -o, not both."""
+    from footplant.errors import FormatError
+
+    if (argument is None) == (option is None):
+        got = "none" if argument is None else f"{argument} and {option}"
+        raise FormatError(f"expected one file to write, as in: footplant convert IN -o OUT; got {got}")
+    return argument or option or ""
 
 
 def _read(file: str, module: ModuleType, reading: ReadOptions) -> list[Clip]:

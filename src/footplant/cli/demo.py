@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from footplant.clip import Clip
     from footplant.contacts.detection import Contacts
     from footplant.contacts.ground import Ground
-    from footplant.problem import Solution
+    from footplant.result import Result
 
 CHARACTERS = {"short": "the 60 % character", "sally": "long tall Sally", "blubby": "Blubby"}
 """Target characters of the walk and their names in the papers."""
@@ -111,7 +111,7 @@ def _show(name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground,
         solution = terrain(clip, ground, target=target, contacts=contacts)
     report = solution.report
     walks = "in the original footsteps" if where == "footsteps" else "over rough terrain"
-    solved = replace(clip, name=f"walk {walks}", motion=solution.motion, character=target, layout=None)
+    solved = replace(solution.clip, name=f"walk {walks}")
     files = _write(folder, f"{name}_{where}", solved, solution, ground if where == "terrain" else None)
     before, after = report.before, report.after
     assert before is not None
@@ -119,7 +119,7 @@ def _show(name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground,
     return {
         "figure": name,
         "walks": walks,
-        "status": report.status.name.lower(),
+        "status": report.status.value,
         "plants": sum(entry.kind == "footplant" for entry in report.constraints),
         "copied_drift_mm": _worst(before),
         "drift_mm": _worst(after),
@@ -133,7 +133,7 @@ def _worst(quality: Any) -> float:
     return max((plant.drift for plant in quality.plants if not plant.point.endswith("palm")), default=0.0)
 
 
-def _write(folder: Path, name: str, clip: Clip, solution: Solution | None, ground: Ground | None) -> list[str]:
+def _write(folder: Path, name: str, clip: Clip, result: Result | None, ground: Ground | None) -> list[str]:
     """Write the clip as a skinned GLB, a picture, and the solution's report as a page."""
     from footplant import save
     from footplant.errors import MissingExtraError
@@ -143,8 +143,8 @@ def _write(folder: Path, name: str, clip: Clip, solution: Solution | None, groun
         from footplant import plot
 
         files.append(plot.strip(clip, folder / f"{name}.png", panels=False, ground=ground, dpi=100))
-        if solution is not None:
-            files.append(plot.report_page(solution.report, clip, folder / f"{name}.html", poses=files[-1]))
+        if result is not None:
+            files.append(plot.report_page(result.report, clip, folder / f"{name}.html", poses=files[-1]))
     except MissingExtraError as error:
         note(f"note: no picture: {error}")
     return [file.name for file in files]

@@ -50,7 +50,4 @@ def fit(
     wanted = further_constraints(constraints, clip, clip.character)
     with solving("fitting") as progress:
         solution = solve(clip, wanted, method=method, ik=ik, exact=exact, keep_plants=keep_plants, progress=progress)
-    result.deliver(
-        solution, clip, clip.character, verb="fit", file=file,
-        constraint_file=constraints,
-    )  # fmt: skip
+    result.deliver(solution, verb="fit", file=file, notes=clip.notes, constraint_file=constraints)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Json, ReadOptions
+from footplant.cli.arguments import ClipFile, Json, ReadOptions, Verbose
 from footplant.cli.kernels import await_kernels
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
@@ -28,7 +28,7 @@ def contacts(
     """
     from footplant.contacts.detection import find_contacts
 
-    clip = load_clip(file, reading)
+    clip = load_clip(file, reading, humanoid=True, frames=True)
     await_kernels()
     with working("detecting contacts"):
         found = find_contacts(clip, hands=hands, toes=toes)
@@ -58,6 +58,7 @@ def measure(
         ),
     ] = None,
     reading: ReadOptions,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Measure a clip: drift of every footplant in mm, skating, ground penetration, smoothness, joint limits.
@@ -69,8 +70,8 @@ def measure(
     """
     from footplant.quality.measure import measure as judge
 
-    clip = load_clip(file, reading)
-    source = None if against is None else load_clip(against)
+    clip = load_clip(file, reading, humanoid=True, frames=True)
+    source = None if against is None else load_clip(against, humanoid=True, frames=True)
     await_kernels()
     with working("measuring"):
         quality = judge(clip, against=source, fidelity="skin")
@@ -78,7 +79,7 @@ def measure(
     if json:
         print_json({"file": file, "name": clip.name, "against": against} | report)
         return
-    _print_report(file, report)
+    _print_report(file, report, verbose)
     if quality.fidelity is not None:
         from footplant.quality.fidelity import fidelity_rows, in_one_line
 
@@ -114,7 +115,7 @@ _LINES = (
 """Printed measures: name, keys in the report, unit; fractions are shown in per cent."""
 
 
-def _print_report(file: str, report: dict[str, Any]) -> None:
+def _print_report(file: str, report: dict[str, Any], verbose: bool) -> None:
     rows = [
         (plant["point"], plant["start"], plant["end"] - 1, f"{plant['drift']:.3f}", f"{plant['height_band']:.3f}",
          f"{plant['skate_speed']:.4f}", plant["start_error"], plant["end_error"])
@@ -124,7 +125,14 @@ def _print_report(file: str, report: dict[str, Any]) -> None:
                "#release error")  # fmt: skip
     compared = any(row[-1] is not None or row[-2] is not None for row in rows)
     width = len(columns) if compared else len(columns) - 2
-    print_table(f"{len(rows)} footplants in {file}", columns[:width], [row[:width] for row in rows])
+    if verbose or not rows:
+        print_table(f"{len(rows)} footplants in {file}", columns[:width], [row[:width] for row in rows])
+    else:
+        worst = report["worst_plant"]
+        print(f"measure: {file}")
+        frames = f"frames {worst['start']}–{worst['end'] - 1}"
+        print(f"  worst of {len(rows)} footplants: {worst['point']}, {frames}, drifts {worst['drift']:.1f} mm")
+        print("  every footplant: -v")
     lines = []
     for name, keys, unit in _LINES:
         value: Any = report

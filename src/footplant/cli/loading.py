@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli.arguments import ReadOptions
@@ -12,21 +13,49 @@ from footplant.cli.solving import solving
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
-    from footplant.optical.solve import Solved
+    from footplant.result import Result
+    from footplant.skeleton import Character
 
 
-def load_clip(file: str, reading: ReadOptions | None = None) -> Clip:
-    """Load a clip with the given options; optical markers are solved with the default settings."""
+def load_clip(file: str, reading: ReadOptions | None = None, *, humanoid: bool = False, frames: bool = False) -> Clip:
+    """Load a clip with the given options; optical markers are solved with the default settings.
+
+    humanoid: refuse what is no humanoid; frames: refuse what has no motion. Both errors name the file.
+    """
+    from footplant.errors import FormatError
     from footplant.io import holds_markers, load
+    from footplant.result import require_humanoid
 
     reading = reading or ReadOptions()
     prepare_kernels()
     if holds_markers(file):
         reading.refuse_for_markers(file)
-        options = {"units": reading.units, "up": reading.up, "damaged": reading.damaged}
-        return solve_file(file, subject=reading.figure, **options)[0].clip
+        options = {"units": reading.units, "up": reading.up, "fps": reading.fps, "damaged": reading.damaged}
+        clip = solve_file(file, subject=reading.figure, **options)[0].clip
+    else:
+        with working(f"reading {file}"):
+            clip = load(file, **reading.given(file))
+    if humanoid:
+        require_humanoid(clip.character, file)
+    if frames and not len(clip.motion):
+        raise FormatError("expected a clip with frames, got none", path=file)
+    return clip
+
+
+def load_target(file: str, **options: Any) -> Character:
+    """Load the humanoid character that a motion is put on; the error names the file."""
+    return load_target_clip(file, **options).character
+
+
+def load_target_clip(file: str, **options: Any) -> Clip:
+    """Load the file of a humanoid character that a motion is put on, with what it holds; the error names the file."""
+    from footplant.io import load
+    from footplant.result import require_humanoid
+
     with working(f"reading {file}"):
-        return load(file, **reading.given(file))
+        clip = load(file, **options)
+        require_humanoid(clip.character, file)
+    return clip
 
 
 def solve_file(
@@ -40,14 +69,16 @@ def solve_file(
     smooth: bool = False,
     units: str | None = None,
     up: str | None = None,
+    fps: float | None = None,
     damaged: bool = False,
-) -> tuple[Solved, Any]:
+) -> tuple[Result, Any]:
     """Read markers and solve them; return the solved clip and the markers. Errors name the file."""
     from footplant.errors import ConstraintError, FormatError, MotionError
-    from footplant.optical.solve import solve as solve_markers
+    from footplant.optical.solve import solve_markers
 
-    markers = load_markers(file, ReadOptions(units=units, up=up, damaged=damaged))
-    calibration_markers = None if calibration is None else load_markers(calibration, ReadOptions(units=units, up=up))
+    reading = ReadOptions(units=units, up=up, fps=fps)
+    markers = load_markers(file, replace(reading, damaged=damaged))
+    calibration_markers = None if calibration is None else load_markers(calibration, reading)
     table = None if labels is None else _read_table(labels)
     with solving("solving markers") as progress:
         try:

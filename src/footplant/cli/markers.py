@@ -15,14 +15,22 @@ if TYPE_CHECKING:
 def load(file: str, reading: ReadOptions, **others: Any) -> Markers:
     """Load markers with the command line's options; --figure chooses a subject."""
     from footplant.errors import FormatError, MotionError
-    from footplant.io import load_markers
+    from footplant.io import holds_markers, load_markers
 
+    if not holds_markers(file):
+        raise FormatError(
+            "it is a motion already, and holds no markers; expected a .c3d or .trc file (footplant retarget puts a "
+            "motion on another character)", path=file,
+        )  # fmt: skip
     reading.refuse_for_markers(file, **others)
+    reading.check_rate()
     with working(f"reading {file}"):
         options = {"damaged": True} if reading.damaged else {}
         if options and not file.lower().endswith(".c3d"):
             raise FormatError("--damaged is for .c3d files", path=file)
         markers = load_markers(file, units=unit(reading.units), up=reading.up, **options)
+    if reading.fps is not None:
+        markers = markers.resample(reading.fps)
     if reading.figure is None:
         return markers
     try:

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, load_target
 from footplant.cli.options import LeadInOption, lead_in_option, spread
-from footplant.cli.output import working
 from footplant.cli.solving import ResultOptions, solving
 
 
@@ -37,18 +36,15 @@ def morph(
     """
     from footplant.edits.morph import morph as solve
     from footplant.errors import FormatError
-    from footplant.io import formats, load_character, writer_of
+    from footplant.io import formats, writer_of
 
     wish = lead_in_option(lead_in)
     result.check(file)
     if "moving bones" not in writer_of(result.out).holds:
         able = sorted(ending for ending, module in formats().items() if "moving bones" in module.holds)
         raise FormatError(f"expected a format whose bones can change their length ({', '.join(able)})", path=result.out)
-    clip = load_clip(file, reading)
-    targets = []
-    for name in to:
-        with working(f"reading {name}"):
-            targets.append(load_character(name))
+    clip = load_clip(file, reading, humanoid=True, frames=True)
+    targets = [load_target(name) for name in to]
     with solving("morphing") as progress:
         solution = solve(clip, targets, scale_footsteps=scale_footsteps, lead_in=wish, progress=progress)
-    result.deliver(solution, clip, clip.character, verb="morph", file=file, to=to)
+    result.deliver(solution, verb="morph", file=file, to=to, notes=clip.notes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, load_target
 from footplant.cli.options import spread
 from footplant.cli.output import print_facts, print_json, working
 from footplant.cli.solving import ResultOptions, further_constraints, solving
@@ -53,7 +53,7 @@ def normalize(
         raise FormatError(
             "expected a name ending in .footplant, or a character (--to) to apply the motion to", path=result.out
         )
-    clip = load_clip(file, reading)
+    clip = load_clip(file, reading, humanoid=True, frames=True)
     with working("collecting constraints"):
         normalized, stored = _with_constraints(file, clip, constraints, plants)
     if to is None:
@@ -68,13 +68,11 @@ def normalize(
             print_facts(f"normalize: {file} → {result.out}", facts)
         return
     from footplant.edits.morphology_independent import share
-    from footplant.io import load_character
 
-    with working(f"reading {to}"):
-        character = load_character(to)
+    character = load_target(to)
     with solving("applying") as progress:
         solution = share(clip, character, stored, normalized=normalized, progress=progress)
-    result.deliver(solution, clip, character, verb="normalize", file=file)
+    result.deliver(solution, verb="normalize", file=file, notes=clip.notes)
 
 
 def _with_constraints(

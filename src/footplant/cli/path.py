@@ -64,7 +64,7 @@ def path(
 
     Example: footplant path sample:walk --curve circle:2 -o round.glb
     """
-    from footplant.edits.path import path as solve
+    from footplant.edits.path import bend as solve
     from footplant.errors import FormatError
     from footplant.io.curve_files import load_curve
 
@@ -76,7 +76,7 @@ def path(
     wish = lead_in_option(lead_in)
     result.check(file)
     target_curve, starts_there = load_curve(curve)
-    clip = load_clip(file, reading)
+    clip = load_clip(file, reading, humanoid=True, frames=True)
     extra = further_constraints(constraints, clip, clip.character)
     with solving("bending the path") as progress:
         solution = solve(
@@ -84,6 +84,6 @@ def path(
             timing=timing, method=method, exact=exact, constraints=extra, lead_in=wish, progress=progress,
         )  # fmt: skip
     result.deliver(
-        solution, clip, clip.character, verb="path", file=file, curve=curve,
+        solution, verb="path", file=file, notes=clip.notes, curve=curve,
         curve_length=target_curve.length, plant_at=plant_at, timing=timing,
     )  # fmt: skip

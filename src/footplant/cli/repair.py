@@ -43,11 +43,10 @@ def repair(
 
     wish = lead_in_option(lead_in)
     result.check(file)
-    clip = load_clip(file, reading)
+    clip = load_clip(file, reading, humanoid=True, frames=True)
     floor = find_floor(clip)
     with solving("repairing") as progress:
         solution = solve(clip, ground=ground, slide=slide, lead_in=wish, progress=progress)
     solution = solution if floor is None else solution.noted(str(floor))
-    result.deliver(
-        solution, clip, clip.character, verb="repair", file=file, floor=None if floor is None else floor.level
-    )
+    level = None if floor is None else floor.level
+    result.deliver(solution, verb="repair", file=file, notes=clip.notes, floor=level)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, GroundAt, ReadOptions
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, load_target_clip
 from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
 from footplant.cli.solving import Exact, ResultOptions, check_method, further_constraints, solving
@@ -61,35 +61,31 @@ def retarget(
 
     Example: footplant retarget sample:walk --to sample:sally -o sally.glb
     """
-    from footplant.edits.puppet import PUPPET, puppet
+    from footplant.edits.puppet import PUPPET
+    from footplant.edits.retarget import COPY
     from footplant.edits.retarget import retarget as solve
-    from footplant.errors import ConstraintError
+    from footplant.errors import ConstraintError, FormatError
     from footplant.feet.floor import find_floor, put_floor_at
-    from footplant.feet.lead_in import split_lead_in
-    from footplant.io import SAMPLE, load
+    from footplant.io import SAMPLE
     from footplant.quality.fidelity import fidelity
 
-    chosen = check_method(method, exact, "copy", PUPPET)
+    chosen = check_method(method, exact, COPY, PUPPET)
     wish = lead_in_option(lead_in)
     if method == PUPPET and constraints is not None:
         raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
+    if to_roles is not None and to.startswith(SAMPLE):
+        raise FormatError("a sample takes no --to-roles: its roles are known", path=to)
     result.check(file)
-    clip = load_clip(file, reading)
+    clip = load_clip(file, reading, humanoid=True, frames=True)
     clip, floor = (clip, find_floor(clip)) if ground is None else put_floor_at(clip, ground)
-    with working(f"reading {to}"):
-        options = {} if to_roles is None or to.startswith(SAMPLE) else {"roles": to_roles}
-        target = load(to, **options)
-        character = target.character
+    target = load_target_clip(to, **({} if to_roles is None else {"roles": to_roles}))
+    character = target.character
     extra = further_constraints(constraints, clip, character)
     with solving("retargeting") as progress:
-        if method == PUPPET:
-            clip = clip if wish == "keep" else split_lead_in(clip)[1]
-            solution = puppet(clip, character, keep_footsteps=keep_footsteps, progress=progress)
-        else:
-            solution = solve(
-                clip, character, keep_footsteps=keep_footsteps, method=chosen, arms=not fast, copy=method == "copy",
-                constraints=extra, lead_in=wish, progress=progress,
-            )  # fmt: skip
+        solution = solve(
+            clip, character, keep_footsteps=keep_footsteps, method=chosen or method, arms=not fast, constraints=extra,
+            lead_in=wish, progress=progress,
+        )  # fmt: skip
     depth = "skin" if check or result.report is not None else "joints"
     if depth == "skin" or solution.report.after is None or solution.report.after.fidelity is None:
         with working("comparing with the source"):
@@ -97,5 +93,4 @@ def retarget(
         solution = replace(solution, report=solution.report.with_fidelity(found))
     solution = solution if floor is None else solution.noted(str(floor))
     level = None if floor is None else floor.level
-    held = target.contents
-    result.deliver(solution, clip, character, verb="retarget", file=file, contents=held, to=to, floor=level)
+    result.deliver(solution, verb="retarget", file=file, notes=clip.notes, contents=target.contents, to=to, floor=level)

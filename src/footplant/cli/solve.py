@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import Json, Units, Up
-from footplant.cli.loading import solve_file
+from footplant.cli.arguments import Fps, Json, Units, Up
+from footplant.cli.loading import load_target, solve_file
 from footplant.cli.output import note, print_facts, print_json, print_table, refuse_to_overwrite, working
 from footplant.cli.solving import Out, Overwrite, ResultOptions, check_targets, solving
 
 if TYPE_CHECKING:
     from footplant.optical.report import MarkerReport
-    from footplant.optical.solve import Solved
+    from footplant.result import Result
 
 WORST = 8
 """Markers shown in a table; the rest are in the report."""
@@ -58,6 +58,7 @@ def solve(
     ] = False,
     units: Units = None,
     up: Up = None,
+    fps: Fps = None,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report as JSON.")] = None,
     picture: Annotated[str | None, typer.Option(metavar="PNG", help="Draw markers over the skeleton.")] = None,
     overwrite: Overwrite = False,
@@ -70,50 +71,50 @@ def solve(
 
     Example: footplant solve take.c3d -o take.bvh
     """
-    from footplant.io import load_character, save
+    from footplant.io import save
 
     check_targets(file, out, overwrite=overwrite)
     for extra in (report, picture):
         if extra is not None:
             refuse_to_overwrite(file, Path(extra), overwrite)
-    with working(f"reading {skeleton}"):
-        base = load_character(skeleton)
+    base = load_target(skeleton)
     solved, markers = solve_file(
-        file, base, labels=labels, pose=pose, subject=figure, calibration=calibration, smooth=smooth, units=units, up=up
-    )
+        file, base, labels=labels, pose=pose, subject=figure, calibration=calibration, smooth=smooth, units=units,
+        up=up, fps=fps,
+    )  # fmt: skip
     if to is not None:
         from footplant.edits.retarget import retarget
 
-        character = load_character(to)
+        character = load_target(to)
         with solving("retargeting") as progress:
             solution = retarget(solved.clip, character, progress=progress)
         _write_extras(solved, markers, report, picture)
         result = ResultOptions(out, overwrite=overwrite, json=json)
-        result.deliver(solution, solved.clip, character, verb="solve", file=file, to=to)
+        result.deliver(solution, verb="solve", file=file, to=to, notes=solved.clip.notes)
         return
     with working(f"writing {out}"):
         save(out, solved.clip)
         _write_extras(solved, markers, report, picture)
     if json:
-        facts = solved.report.to_dict()
-        print_json(
-            {"command": "solve", "input": file, "output": out, "others": [o.subject for o in solved.others], **facts}
-        )
+        first, *others = solved.report.markers
+        known = {"command": "solve", "input": file, "output": out, "others": [other.subject for other in others]}
+        status = {"status": solved.status.value, "meaning": solved.status.sentence}
+        print_json({**known, **status, **first.to_dict()})
         return
-    print_fit(solved.report, f"solve: {file} → {out}")
+    print_fit(solved.report.markers[0], f"solve: {file} → {out}")
 
 
-def _write_extras(solved: Solved, markers: Any, report: str | None, picture: str | None) -> None:
+def _write_extras(solved: Result, markers: Any, report: str | None, picture: str | None) -> None:
     if report is not None:
         import json
 
         from footplant.atomic import write_atomic
 
-        write_atomic(report, json.dumps(solved.report.to_dict(), indent=2, allow_nan=False) + "\n")
+        write_atomic(report, json.dumps(solved.report.markers[0].to_dict(), indent=2, allow_nan=False) + "\n")
     if picture is not None:
         from footplant import plot
 
-        plot.marker_fit(solved.clip, markers, solved.report, picture)
+        plot.marker_fit(solved.clip, markers, solved.report.markers[0], picture)
 
 
 def print_fit(report: MarkerReport, title: str) -> None:

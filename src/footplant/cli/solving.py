@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import Json
+from footplant.cli.arguments import Json, Verbose
 from footplant.cli.kernels import await_kernels
 from footplant.cli.options import options
 from footplant.cli.output import console, note, print_facts, print_json, print_table, refuse_to_overwrite, working
+from footplant.wording import counted
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
     from footplant.constraints import Constraint
-    from footplant.problem import Method, Progress, Report, Solution
+    from footplant.problem import Method, Progress, Report
+    from footplant.result import Result
     from footplant.skeleton import Character
 
 Out = Annotated[
@@ -37,7 +40,7 @@ Exact = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 Append = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--append/--replace-takes",
         help="Keep the character's own animations beside the result (GLB, VRM), or write the result alone.",
@@ -50,20 +53,19 @@ MOST_ROWS = 12
 def check_method(name: str, exact: bool, *others: str) -> Method | None:
     """Return a method by name, None for the whole-body solver and for `others`; `--smooth` needs an exact pass."""
     from footplant.errors import ConstraintError
-    from footplant.feet.planting import WHOLE_BODY
-    from footplant.solve.methods import NAMES, WITH_EXACT_PASS, method_of
+    from footplant.feet.planting import chosen_method
+    from footplant.solve.methods import WITH_EXACT_PASS
 
-    if name not in (WHOLE_BODY, *NAMES, *others):
-        raise ConstraintError(f"expected a method among {', '.join((WHOLE_BODY, *NAMES, *others))}; got {name!r}")
+    method = chosen_method(name, *others, exact=exact)
     if not exact and name not in WITH_EXACT_PASS:
         raise ConstraintError(f"expected --smooth with a method among {', '.join(WITH_EXACT_PASS)}; got {name!r}")
-    return method_of(name, exact=exact) if name in NAMES else None
+    return method
 
 
 def check_targets(file: str, *targets: str | None, overwrite: bool) -> None:
     """Raise, before any work is done, when a target exists already or cannot be written."""
     from footplant.errors import FormatError
-    from footplant.io import format_of
+    from footplant.io import writer_of
 
     for number, name in enumerate(targets):
         if name is None:
@@ -72,8 +74,8 @@ def check_targets(file: str, *targets: str | None, overwrite: bool) -> None:
         refuse_to_overwrite(file, target, overwrite)
         if not (target.parent or Path()).is_dir():
             raise FormatError("there is no such folder", path=target.parent)
-        if number == 0 and not hasattr(format_of(target), "save"):
-            raise FormatError(f"{target.suffix} files can be read but not written", path=target)
+        if number == 0:
+            writer_of(target)
         if number == 1 and target.suffix.lower() not in (".json", ".html", ".png"):
             raise FormatError(f"expected a report ending in .json, .html or .png, got {target.suffix!r}", path=target)
 
@@ -98,12 +100,13 @@ def solving(what: str) -> Iterator[Progress]:
 
 @options
 class ResultOptions:
-    """Options for writing a solution and its report."""
+    """Options for writing a result and its report."""
 
     out: Out
-    append: Append = True
+    append: Append = None
     report: ReportFile = None
     overwrite: Overwrite = False
+    verbose: Verbose = False
     json: Json = False
 
     def check(self, *files: str) -> None:
@@ -113,57 +116,52 @@ class ResultOptions:
 
     def deliver(
         self,
-        solution: Solution,
-        clip: Clip,
-        character: Character,
+        result: Result,
         *,
         verb: str,
         file: str,
+        notes: Sequence[str] = (),
         contents: Mapping[str, int] | None = None,
+        append: bool = True,
         **facts: Any,
     ) -> None:
-        """Write the solution and its report, and print a summary.
+        """Write the result and its report, and print a summary.
 
-        contents: what the character's file holds, if that is not the clip's.
+        notes: those of the clips that were read. contents: what the character's file holds, if that is not the clip's.
+        append: whether the character's own animations are kept unless the options say something else.
         """
-        from dataclasses import replace
-
-        from footplant.io import format_of, save
+        from footplant.io import format_of
         from footplant.io.contents import compare_contents, count_contents
 
-        solved = replace(
-            clip, motion=solution.motion, character=character, others=(), takes=(), take=0, layout=None, notes=()
-        )
-        if character.skeleton is not clip.character.skeleton:
-            from footplant.conversion import Conversion
-
-            solved = replace(solved, conversion=Conversion())
-        held = clip.contents if contents is None else contents
-        target, notes = Path(self.out), list[str]()
+        held = result.clip.contents if contents is None else contents
+        target, further = Path(self.out), list[str]()
+        keep = append if self.append is None else self.append
         with working(f"writing {self.out}"):
-            save(self.out, solved, **_take_options(target, character, self.append, held, notes))
+            result.save(self.out, **_take_options(target, keep, held, further))
             after = {"takes": 1, **count_contents(target)}
             whole = "constraints" in format_of(target).holds
             lost = [] if whole else compare_contents(held, after, files=f"{target.suffix.lower()} files")
             if target.suffix.lower() == ".vrm":
-                notes.append(_write_beside(target, solved, self.overwrite))
+                further.append(_write_beside(target, result.clip, self.overwrite))
             if self.report is not None:
-                write_report(solution, solved, self.report)
+                write_report(result, self.report)
         if self.json:
-            known = {"command": verb, "input": file, "output": self.out, "character": character.name, "lost": lost}
-            found = solution.report.to_dict()
-            print_json({**known, **facts, **found, "notes": [*found.get("notes", ()), *notes]})
+            known = {"command": verb, "input": file, "output": self.out, "character": result.character.name}
+            length = {"frames": len(result.motion), "fps": result.motion.fps, "duration": result.motion.duration}
+            found = result.report.to_dict()
+            told = {"lost": lost, "notes": [*found["notes"], *further]}
+            print_json({**known, **facts, **length, **found, **told})
             return
-        print_report(solution.report, f"{verb}: {file} → {self.out}")
+        print_summary(result, f"{verb}: {file} → {self.out}", self.out, self.report)
+        if self.verbose:
+            print_report(result.report)
         for text in lost:
             print(f"  lost: {text}")
-        for text in (*clip.notes, *solution.report.notes, *notes):
+        for text in (*notes, *result.report.notes, *further):
             note(f"note: {text}")
 
 
-def _take_options(
-    target: Path, character: Character, append: bool, held: Mapping[str, int], notes: list[str]
-) -> dict[str, Any]:
+def _take_options(target: Path, append: bool, held: Mapping[str, int], notes: list[str]) -> dict[str, Any]:
     """Return the options of `save` that keep the character's own animations, or drop them; a note says which."""
     from inspect import signature
 
@@ -202,7 +200,7 @@ def further_constraints(path: str | None, clip: Clip, character: Character) -> t
     return tuple(read_constraints(path, character, frames=len(clip.motion), fps=clip.motion.fps))
 
 
-def write_report(solution: Solution, clip: Clip, path: str) -> None:
+def write_report(result: Result, path: str) -> None:
     """Write the report as JSON, HTML or PNG, by the extension."""
     import json
 
@@ -210,20 +208,59 @@ def write_report(solution: Solution, clip: Clip, path: str) -> None:
 
     ending = Path(path).suffix.lower()
     if ending == ".json":
-        write_atomic(path, json.dumps(solution.report.to_dict(), indent=2, allow_nan=False) + "\n")
+        write_atomic(path, json.dumps(result.report.to_dict(), indent=2, allow_nan=False) + "\n")
         return
     from footplant import plot
 
-    (plot.report_page if ending == ".html" else plot.report_sheet)(solution.report, clip, path)
+    (plot.report_page if ending == ".html" else plot.report_sheet)(result.report, result.clip, path)
 
 
-def print_report(report: Report, title: str) -> None:
-    """Print status, quality before and after, levels, and the constraints with the largest errors."""
-    print_facts(title, {"status": f"{report.status.name.lower()}: {report.status.value}", "method": report.method})
+def print_summary(result: Result, title: str, out: str, page: str | None = None) -> None:
+    """Print what was done, where it is, the worst footplant and what to look at: a line each."""
+    report, character = result.report, result.character
+    size = f"{counted(len(character.skeleton), 'joint')}, {character.height:.2f} m" if character.height else "a prop"
+    print(title)
+    print(f"  {result.motion.timing}, on {character.name} ({size})")
+    print(f"  {_worst_plant(report)}")
+    for line in _to_look_at(report):
+        print(f"  {line}")
+    print(f"  to see it: {page}" if page else f"  to see it: footplant view {shlex.quote(out)}")
+
+
+def _worst_plant(report: Report) -> str:
+    """Return the footplant that drifts most, in one line."""
+    quality = report.after
+    if quality is None:
+        return "footplants were not measured: it has no feet, or no frames"
+    if quality.worst_plant is None:
+        return "no footplants"
+    worst, frames = quality.worst_plant, f"frames {quality.worst_plant.start}–{quality.worst_plant.end - 1}"
+    before = report.before.worst_plant if report.before is not None else None
+    was = "" if before is None else f" (before: {before.drift:.1f} mm)"
+    count = counted(len(quality.plants), "footplant")
+    return f"worst of {count}: {worst.point}, {frames}, drifts {worst.drift:.1f} mm{was}"
+
+
+def _to_look_at(report: Report) -> list[str]:
+    """Return what deserves a look: constraints that are not met, and what differs from the source."""
+    lines = []
+    if report.status is not report.status.SOLVED:
+        lines.append(f"{report.status}: {report.status.sentence}")
+        worst = max(report.unmet, key=lambda entry: entry.worst, default=None)
+        if worst is not None:
+            at = "" if worst.worst_frame is None else f" at frame {worst.worst_frame}"
+            unmet = f"{len(report.unmet)} of {counted(len(report.constraints), 'constraint')}"
+            lines.append(f"look at: {worst.name}{at}, {worst.worst:.1f} {worst.unit} off; {unmet} not met")
     if report.after is not None and report.after.fidelity is not None:
         from footplant.quality.fidelity import in_one_line
 
-        print(in_one_line(report.not_right))
+        lines.append(in_one_line(report.not_right))
+    return lines
+
+
+def print_report(report: Report) -> None:
+    """Print status, quality before and after, levels, and the constraints with the largest errors."""
+    print_facts("Solve", {"status": f"{report.status}: {report.status.sentence}", "method": report.method})
     compared = report.comparison()
     if compared:
         print_table("Quality", ("measure", "#before", "#after"), compared)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, load_target
 from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
 from footplant.cli.solving import ResultOptions, solving
@@ -71,7 +71,6 @@ def terrain(
     Example: footplant terrain sample:walk --ground noise:3 --doorways 3:1.5 -o hills.glb
     """
     from footplant.edits.terrain import terrain as solve
-    from footplant.io import load_character
     from footplant.io.ground_files import Course, GroundOptions, load_ground
     from footplant.transfer import leg_ratio, transfer
 
@@ -79,11 +78,8 @@ def terrain(
     result.check(file)
     _check_positive(cell=cell, relief=relief)
     center = None if ground_at is None else _pair(ground_at, ",", "--ground-at X,Z")
-    clip = load_clip(file, reading)
-    character = clip.character
-    if to is not None:
-        with working(f"reading {to}"):
-            character = load_character(to)
+    clip = load_clip(file, reading, humanoid=True, frames=True)
+    character = clip.character if to is None else load_target(to)
     scale = 1.0 if to is None or keep_footsteps else leg_ratio(clip.character, character)
     course = Course.of(clip.motion, clip.character, scale)
     with working(f"reading {ground}"):
@@ -98,7 +94,7 @@ def terrain(
             lead_in=wish, progress=progress,
         )  # fmt: skip
     result.deliver(
-        solution, clip, character, verb="terrain", file=file, ground=ground,
+        solution, verb="terrain", file=file, notes=clip.notes, ground=ground,
         doorways=[{"place": beam.place, "height": beam.height} for beam in beams],
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Point
+from footplant.wording import shortened
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,6 +73,25 @@ class Constraint(ABC):
             if (chain < 0).any():
                 raise ConstraintError(f"{self.title}: expected a chain of joints from 0 on, got {chain.min()}")
             object.__setattr__(self, "chain", tuple(chain.tolist()))
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give every kind the short repr below, before its dataclass decorator would write a long one."""
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Constraint.__repr__
+
+    def __repr__(self) -> str:
+        """Return kind, name, frames, and what differs from the usual."""
+        held = "all frames"
+        if isinstance(self.frames, range):
+            held = f"frames {self.frames.start}–{self.frames.stop - 1}" if len(self.frames) else "no frames"
+        elif self.frames is not None:
+            held = f"{len(self.frames)} frames" if len(self.frames) > 3 else f"frames {list(self.frames)}"
+        what = [repr(shortened(self.name))] if self.name else []
+        what += [f"joint {self.joints[0]}"] if self.joints else []
+        what += [held, *([] if self.hard else [f"soft, weight {self.weight:g}"])]
+        what += [f"priority {self.priority}"] if self.priority else []
+        return f"{type(self).__name__}({', '.join(what)})"
 
     @property
     def title(self) -> str:

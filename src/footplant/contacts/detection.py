@@ -24,6 +24,7 @@ from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
+from footplant.wording import counted
 
 FEET = ("left_heel", "left_ball", "right_heel", "right_ball")
 TOES = ("left_toe", "right_toe")
@@ -79,6 +80,11 @@ class Contacts:
         """Check the frames; contacts of a loop may start before the first or end after the last one."""
         whole_number(self.frames, "frames of a motion", MotionError, low=0, high=MOST_FRAMES)
         frame_rate(self.fps, MotionError)
+
+    def __repr__(self) -> str:
+        """Return the number of plants, points and frames."""
+        plants, rate = counted(len(self.plants), "plant"), f"{self.frames} frames at {self.fps:.6g} fps"
+        return f"Contacts({plants} of {', '.join(self.points)}, {rate})"
 
     def intervals(self, point: str) -> list[tuple[int, int]]:
         """Return (start, end) of the point's plants, end excluded."""

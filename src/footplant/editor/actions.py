@@ -21,7 +21,8 @@ from footplant.editor.state import EditorState, Mark, moved_marks, opened, plant
 from footplant.edits.drag import Manipulation, begin
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.problem import Progress, Solution
+from footplant.problem import Progress
+from footplant.result import Result
 from footplant.solve.methods import NAMES
 
 Edit = Mapping[str, Any]
@@ -225,7 +226,7 @@ def wanted_constraints(state: EditorState) -> tuple[Constraint, ...]:
     return (*state.constraints, *pins)
 
 
-def solve_by(name: str, state: EditorState, context: EditContext) -> Solution:
+def solve_by(name: str, state: EditorState, context: EditContext) -> Result:
     """Solve the clip of a state under all its constraints by a method."""
     from footplant.edits.fit import fit
 
@@ -255,7 +256,6 @@ def _method(edit: Edit, state: EditorState, context: EditContext) -> EditorState
 
 
 def _retarget(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
-    from footplant.conversion import Conversion
     from footplant.edits.retarget import retarget
     from footplant.io import load_character
 
@@ -265,8 +265,7 @@ def _retarget(edit: Edit, state: EditorState, context: EditContext) -> EditorSta
     # on terrain, footsteps keep their positions: scaled ones would no longer fit it
     keep = fields.flag("keep_footsteps", False) or state.ground is not None
     solution = retarget(clip, target, keep_footsteps=keep, progress=context.progress)
-    made = replace(clip, motion=solution.motion, character=target, conversion=Conversion(), layout=None, others=())
-    return opened(made, like=state, report=solution.report)
+    return opened(solution.clip, like=state, report=solution.report)
 
 
 def _terrain(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
@@ -288,13 +287,13 @@ def _terrain(edit: Edit, state: EditorState, context: EditContext) -> EditorStat
 def _path(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     """Bend the motion along a curve through points on the floor."""
     from footplant import curves
-    from footplant.edits.path import path
+    from footplant.edits.path import bend
 
     if state.ground is not None:
         raise ConstraintError("expected a motion on level ground to bend its path: undo the terrain, bend, and redo it")
     points = Fields(edit, "", None).rows("points", 2)
     clip = replace(state.clip, motion=state.motion)
-    solution = path(clip, curves.through(points), timing="arc", contacts=state.contacts(), progress=context.progress)
+    solution = bend(clip, curves.through(points), timing="arc", contacts=state.contacts(), progress=context.progress)
     made = replace(clip, motion=solution.motion)
     return opened(made, like=state, report=solution.report, path=tuple((float(x), float(z)) for x, z in points))
 

@@ -121,8 +121,8 @@ def report(found: Report) -> dict[str, Any]:
     worst = found.worst
     return {
         "method": found.method,
-        "status": found.status.name.lower(),
-        "meaning": found.status.value,
+        "status": found.status.value,
+        "meaning": found.status.sentence,
         "solved": found.status is Status.SOLVED,
         "seconds": found.seconds,
         "worst": json_ready(None if worst is None else worst.worst),

@@ -15,12 +15,13 @@ from footplant.constraints import Constraint
 from footplant.contacts.detection import FEET, Contacts, find_contacts
 from footplant.edits.fit import fit
 from footplant.edits.puppet import PUPPET, puppet
-from footplant.edits.retarget import retarget
+from footplant.edits.retarget import COPY, retarget
 from footplant.errors import ConstraintError, FootplantError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Progress, Solution
+from footplant.problem import Progress
 from footplant.quality.measure import Quality, measure
+from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.serialise import json_ready
 from footplant.skeleton import Character
 from footplant.solve.methods import NAMES, method_of
@@ -88,8 +89,8 @@ class Comparison:
     """The contacts by which all solutions are measured."""
     rows: tuple[Row, ...] = ()
     """In the order of the methods asked for."""
-    solutions: dict[str, Solution] = field(default_factory=dict, repr=False)
-    """Method → its solution, without those that failed."""
+    solutions: dict[str, Result] = field(default_factory=dict, repr=False)
+    """Method → its result, without those that failed."""
 
     def to_dict(self) -> dict:
         """Return JSON-ready values."""
@@ -101,8 +102,8 @@ class Comparison:
 
 
 def compare(
-    clip: Clip,
-    target: Character | None = None,
+    clip: ClipSource,
+    target: CharacterSource | None = None,
     methods: Sequence[str] = NAMES,
     *,
     constraints: Sequence[Constraint] = (),
@@ -117,6 +118,7 @@ def compare(
     A method that refuses a constraint or fails gets a row that says why. repeats: how often each method runs; the
     minimum time is reported, because the first run may load or compile kernels.
     """
+    clip, target = as_clip(clip), None if target is None else as_character(target)
     methods = tuple(dict.fromkeys(methods))
     for method in methods:
         if method != PUPPET:
@@ -130,7 +132,7 @@ def compare(
         contacts = find_contacts(clip, hands=target is not None)
     before = clip.motion
     if target is not None:
-        before = retarget(clip, target, copy=True, keep_footsteps=keep_footsteps, contacts=contacts).motion
+        before = retarget(clip, target, method=COPY, keep_footsteps=keep_footsteps, contacts=contacts).motion
     rows, solutions = [], {}
     for number, method in enumerate(methods):
         if progress:
@@ -155,7 +157,7 @@ def _solver(
     keep_footsteps: bool,
     exact: bool,
     contacts: Contacts | None,
-) -> Callable[[], Solution]:
+) -> Callable[[], Result]:
     """Return a function that solves the problem once with a method."""
     if method == PUPPET:
         return lambda: _play(clip, target, constraints, keep_footsteps, contacts)
@@ -173,7 +175,7 @@ def _play(
     constraints: Sequence[Constraint],
     keep_footsteps: bool,
     contacts: Contacts | None,
-) -> Solution:
+) -> Result:
     """Solve with the puppet engine, which plays a clip on another character and takes no constraints."""
     if target is None or constraints:
         raise ConstraintError(f"{PUPPET} plays a clip on another character and cannot honour constraints")
@@ -181,7 +183,7 @@ def _play(
 
 
 def _row(
-    method: str, solution: Solution, seconds: float, before: Motion, character: Character, contacts: Contacts | None
+    method: str, solution: Result, seconds: float, before: Motion, character: Character, contacts: Contacts | None
 ) -> Row:
     report = solution.report
     lengths = [entry for entry in report.constraints if entry.hard and entry.unit == "mm"]
@@ -191,7 +193,7 @@ def _row(
     change = solution.motion - before
     return Row(
         method=method,
-        status=solution.status.name.lower(),
+        status=solution.status.value,
         seconds=seconds,
         passes=len(report.levels),
         worst_error=max((entry.worst for entry in lengths), default=None),

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from footplant.clip import Clip
 from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import FEET, Contacts, find_contacts
 from footplant.feet.kept_plants import plants_to_keep
 from footplant.feet.sole_correction import lift_soles_for_fit
+from footplant.io.constraint_files import read_constraints
 from footplant.kinematics import Kinematics
-from footplant.problem import Method, Problem, Progress, Solution
+from footplant.problem import Method, Problem, Progress
 from footplant.quality.measure import measure_each
+from footplant.result import ClipSource, Result, as_clip
 from footplant.solve.choose_ik import IkName, choose_ik, posing_ik, settle
 from footplant.solve.ik.numeric import Numeric
 from footplant.solve.methods import method_of
@@ -24,8 +26,8 @@ from footplant.solve.methods.spacetime import Spacetime
 
 
 def fit(
-    clip: Clip,
-    constraints: Sequence[Constraint],
+    clip: ClipSource,
+    constraints: Sequence[Constraint] | str | Path,
     *,
     method: str | Method = "hierarchical",
     ik: IkName = "auto",
@@ -33,18 +35,21 @@ def fit(
     keep_plants: bool = True,
     contacts: Contacts | None = None,
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Return the clip's motion with the smallest change that meets the constraints.
 
-    method: a name of `solve.methods.NAMES`, or a method object. ik, used when the method is given by name: "auto" (the
-    least change of all joints within joint limits and above the ground), "numeric" (the same without limits and
-    ground), or "hybrid" (trunk first, limbs in closed form). exact: whether a last pass closes the residual that the
-    method leaves. keep_plants: also keep the clip's own footplants near the constraints, at a lower
-    priority, so that pulling a hand does not drag the feet; a foot that is itself constrained is released meanwhile.
-    contacts: the clip's contacts if they are already known. Spacetime solves for the places of footplants that have
-    none; other methods fix them at their mean position.
+    constraints: objects, or the name of a file of them. method: a name of `solve.methods.NAMES`, or a method object.
+    ik, used when the method is given by name: "auto" (the least change of all joints within joint limits and above the
+    ground), "numeric" (the same without limits and ground), or "hybrid" (trunk first, limbs in closed form). exact:
+    whether a last pass closes the residual that the method leaves. keep_plants: also keep the clip's own footplants
+    near the constraints, at a lower priority, so that pulling a hand does not drag the feet; a foot that is itself
+    constrained is released meanwhile. contacts: the clip's contacts if they are already known. Spacetime solves for the
+    places of footplants that have none; other methods fix them at their mean position.
     """
+    clip = as_clip(clip)
     motion, character = clip.motion, clip.character
+    if isinstance(constraints, str | Path):
+        constraints = read_constraints(constraints, character, frames=len(motion), fps=motion.fps)
     settled, notes = settle(constraints, Kinematics(motion))
     placed = settled
     if method == "spacetime" or isinstance(method, Spacetime):
@@ -76,7 +81,7 @@ def fit(
             ground=contacts.ground,
         )
         solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    return solution.noted(*notes)
+    return Result.of(clip, solution.noted(*notes))
 
 
 def _keeps_ground(method: Method) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.contacts.detection import Contacts
 from footplant.contacts.stillness import lead_in_frames
@@ -23,7 +22,7 @@ from footplant.feet.lead_in import (
     require_lead_in,
     stand_lead_in,
 )
-from footplant.feet.planting import can_plant, solve_planted
+from footplant.feet.planting import can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import (
@@ -32,24 +31,24 @@ from footplant.feet.steps import (
     plants_at,
     without_overlap,
 )
-from footplant.problem import Method, Problem, Progress, Solution, Status
+from footplant.problem import Method, Problem, Progress, Status
 from footplant.quality.measure import measure_each
-from footplant.skeleton import Character
+from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.solve.legs import OTHER_BODY
 from footplant.solve.methods.hierarchical import Hierarchical
 
 
 def morph(
-    clip: Clip,
-    targets: Sequence[Character],
+    clip: ClipSource,
+    targets: Sequence[CharacterSource],
     *,
     scale_footsteps: bool = False,
-    method: Method | None = None,
+    method: str | Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
     lead_in: LeadIn = "keep",
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Return the clip's motion while its character takes on the proportions of each target in turn, evenly in time.
 
     Footsteps stay where they are, or scale with the leg length (`scale_footsteps`). A foot changes size only during its
@@ -57,7 +56,9 @@ def morph(
     still a motion of the clip's own character. lead_in: "keep" a T-pose before the motion, placed on the ground, or
     "drop" it.
     """
+    clip, targets = as_clip(clip, humanoid=True), [as_character(target) for target in targets]
     require_lead_in(lead_in)
+    method = chosen_method(method)
     if not targets:
         raise MotionError("expected at least one character to morph to, got none")
     if not len(clip.motion):
@@ -65,11 +66,11 @@ def morph(
     whole = with_attached_feet(clip)
     if whole is not clip:
         refuse_constraints_on_detached_feet(clip.character, constraints)
-        solution = morph(
+        made = morph(
             whole, targets, scale_footsteps=scale_footsteps, method=method, contacts=contacts, lead_in=lead_in,
             progress=progress,
         )  # fmt: skip
-        return detach_feet(solution, clip.character.skeleton)
+        return detach_feet(made, clip.character)
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
@@ -100,4 +101,4 @@ def morph(
         solution = solution.noted(
             f"some footsteps are out of reach of legs at {100 * shortest:.0f} % of their length; scale the footsteps"
         )
-    return dropped_lead_in(solution, lead, lead_in)
+    return Result.of(clip, dropped_lead_in(solution, lead, lead_in))

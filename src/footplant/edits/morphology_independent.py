@@ -20,25 +20,27 @@ from footplant.constraints.transfer import ConstraintTransfer
 from footplant.feet.steps import foot_length
 from footplant.kinematics import Kinematics
 from footplant.normalized import Normalized, convert, normalize, scale
-from footplant.problem import Problem, Progress, Solution
+from footplant.problem import Problem, Progress
+from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.skeleton import Character
 from footplant.solve.ik.groupccd import GroupCcd
 from footplant.solve.methods.perframe import PerFrame
 
 
 def share(
-    clip: Clip,
-    target: Character,
+    clip: ClipSource,
+    target: CharacterSource,
     constraints: Sequence[Constraint] = (),
     *,
     normalized: Normalized | None = None,
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Return the clip on another character by way of its normalised form, with its constraints solved.
 
     constraints: of the clip's own character; joints are matched by role, and positions are scaled with the leg length
     about the motion's origin. normalized: the clip's normalised form if it is already known.
     """
+    clip, target = as_clip(clip, humanoid=True), as_character(target)
     normalized = normalized or normalize(clip.motion, clip.character)
     motion = convert(scale(normalized, target))
     constraint_transfer = ConstraintTransfer(clip.character, target, normalized, Kinematics(motion))
@@ -54,7 +56,7 @@ def share(
     refused = {id(c): solver.refuses(c) for c in carried}
     notes += [f"{c.title}: left out: {refused[id(c)]}" for c in carried if refused[id(c)]]
     problem = Problem(motion, target, tuple(c for c in carried if not refused[id(c)]))
-    return PerFrame(solver).solve(problem, progress).noted(*notes)
+    return Result.of(clip, PerFrame(solver).solve(problem, progress).noted(*notes), target)
 
 
 def _agreeing(constraints: Sequence[Constraint], target: Character) -> list[Constraint]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -29,16 +30,18 @@ from footplant.feet.lead_in import (
     stand_lead_in,
 )
 from footplant.feet.path_mapping import PathMapping, PlantAt, moved_ground
-from footplant.feet.planting import WHOLE_BODY, can_plant, solve_planted
+from footplant.feet.planting import can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import clearances_of, flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.steps import find_steps, foot_length, plants_for, without_overlap
 from footplant.feet.travel import Travel, find_travel
+from footplant.io.curve_files import load_curve
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Method, Problem, Progress, Solution
+from footplant.problem import Method, Problem, Progress
 from footplant.quality.measure import measure_each
+from footplant.result import ClipSource, Result, as_clip
 from footplant.solve.choose_ik import choose_ik
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.legs import LEG_SETTINGS
@@ -70,31 +73,39 @@ ON_CURVE = replace(LEG_SETTINGS, hips=2.0)
 sway and accelerations within 1.3 times the source's on the tightest curve of the tests."""
 
 
-def path(
-    clip: Clip,
-    curve: Curve,
+def bend(
+    clip: ClipSource,
+    curve: Curve | str | Path,
     *,
-    from_start: bool = False,
+    from_start: bool | None = None,
     plant_at: PlantAt = "middle",
     timing: Timing = "keep",
-    method: str | Method = WHOLE_BODY,
+    method: str | Method | None = None,
     exact: bool = True,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
     lead_in: LeadIn = "keep",
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Return the clip's motion along another curve, with its feet planted.
 
+    curve: a curve on the ground, or a text as in `io.curve_files.load_curve`: "circle:2", "s:6,1.5", a file of points.
     from_start: move and turn the curve so that it starts at the clip's start, in the clip's heading; otherwise the clip
-    moves to the start of the curve. plant_at: the instant of each stance that decides where its foot goes. timing:
-    "keep" keeps the speed along the path, and goes straight on beyond an end of the curve; "arc" spreads the whole clip
-    over the whole curve in the same time, with longer or shorter steps. constraints: further constraints, in the space
-    of the new motion. lead_in: "keep" a T-pose before the motion, moved along and placed on the ground, or "drop" it.
+    moves to the start of the curve; None: the former for shapes given by name, the latter for everything else.
+    plant_at: the instant of each stance that decides where its foot goes. timing: "keep" keeps the speed along the
+    path, and goes straight on beyond an end of the curve; "arc" spreads the whole clip over the whole curve in the same
+    time, with longer or shorter steps. method: None or "whole-body", or a published method, by name or as an object.
+    constraints: further constraints, in the space of the new motion. lead_in: "keep" a T-pose before the motion, moved
+    along and placed on the ground, or "drop" it.
     The report's `before` measures the motion moved along the curve before it is solved.
     """
+    clip = as_clip(clip, humanoid=True)
+    if isinstance(curve, str | Path):
+        curve, starts_there = load_curve(str(curve))
+        from_start = starts_there if from_start is None else from_start
     require_lead_in(lead_in)
     _check(clip, plant_at, timing)
+    whole_body = chosen_method(method) is None
     motion, character = clip.motion, clip.character
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead)
@@ -117,7 +128,7 @@ def path(
     ground, notes = moved_ground(contacts.ground, moved, character.height)
     stage = replace(Stage.of(clip, character, contacts, keep_footsteps=True), ground=ground)
     plants = without_overlap(plants_for(moved, character, stage.move), motion.fps)
-    if isinstance(method, str) and method != WHOLE_BODY:
+    if isinstance(method, str) and not whole_body:
         method = _method(method, exact, carried, clip, (*plants, *constraints))
     laid = flatten_toes(carried, character, plants, ground)
     problem = Problem(laid, character, (*plants, *constraints), rigidity=RIGIDITY)
@@ -126,13 +137,13 @@ def path(
         # a ground interpolated between footplants is a guess: allow the penetration that the source has
         deep = clearances_of(Kinematics(motion), character, contacts.ground)
     held = range(lead, len(motion))
-    if method == WHOLE_BODY and can_plant(character):
+    if whole_body and can_plant(character):
         solution = solve_planted(
             problem, plants, ground, held, unlevelled=carried, allowed=deep, settings=ON_CURVE, progress=progress
         )
     else:
         solution = solve_soles(
-            Hierarchical() if isinstance(method, str) else method, problem, Soles(plants, ground, deep, carried), held,
+            chosen_method(method) or Hierarchical(), problem, Soles(plants, ground, deep, carried), held,
             progress,
         )  # fmt: skip
     if lead:
@@ -143,7 +154,7 @@ def path(
     before, after = measure_each((carried, solution.motion), character, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     solution = solution.noted(*notes, *_path_notes(travel, curve, scale, character.height))
-    return dropped_lead_in(solution, lead, lead_in)
+    return Result.of(clip, dropped_lead_in(solution, lead, lead_in))
 
 
 def _method(name: str, exact: bool, carried: Motion, clip: Clip, constraints: Sequence[Constraint]) -> Method:

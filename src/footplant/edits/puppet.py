@@ -22,9 +22,9 @@ from footplant.feet.palms import without_idle_palms
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.geometry import HeightField, Plane
 from footplant.kinematics import Kinematics
-from footplant.problem import Problem, Progress, Solution, Stopwatch
+from footplant.problem import Problem, Progress, Stopwatch
 from footplant.quality.measure import measure_each
-from footplant.skeleton import Character
+from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.solve.ik.puppet import PuppetEngine
 from footplant.transfer import transfer
 
@@ -35,15 +35,15 @@ CELL_SIZE, MAX_CELLS = 0.1, 40_000
 
 
 def puppet(
-    clip: Clip,
-    target: Character,
+    clip: ClipSource,
+    target: CharacterSource,
     *,
     scene: PerformanceScene | None = None,
     things: NDArray | None = None,
     keep_footsteps: bool = False,
     contacts: Contacts | None = None,
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Return the clip's motion on another character as the live puppet engine plays it.
 
     scene: what the performer may touch; None: the ground estimated from the clip's footplants. things: (F, O, 7) the
@@ -51,12 +51,13 @@ def puppet(
     the target's is scaled with the leg length. contacts: the clip's contacts if they are already known; they are used
     only to measure the result.
     """
+    clip, target = as_clip(clip, humanoid=True), as_character(target)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to play, got none in {clip.name!r}")
     whole = attach_feet(target)
     if whole is not target:
-        solution = puppet(clip, whole, scene=scene, things=things, keep_footsteps=keep_footsteps, contacts=contacts)
-        return detach_feet(solution, target.skeleton)
+        made = puppet(clip, whole, scene=scene, things=things, keep_footsteps=keep_footsteps, contacts=contacts)
+        return detach_feet(made, target)
     contacts = without_idle_palms(known_contacts(contacts, clip, hands=True), clip.character.height)
     contacts = with_plausible_floor(contacts, clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
@@ -73,7 +74,7 @@ def puppet(
     solution = watch.finish(PUPPET, played.motion, notes=notes)
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, played.motion), target, contacts, against=judged, ground=stage.ground)
-    return replace(solution, report=replace(solution.report, before=before, after=after))
+    return Result.of(clip, replace(solution, report=replace(solution.report, before=before, after=after)), target)
 
 
 def as_shape(ground: Ground, clip: Clip) -> Plane | HeightField:

@@ -31,6 +31,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, Progress, Solution
 from footplant.quality.measure import Quality, measure_each
+from footplant.result import ClipSource, Result, as_clip
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult, solve_arms
 from footplant.solve.choose_ik import editing_ik
@@ -57,14 +58,14 @@ SETTINGS = RepairSettings()
 
 
 def repair(
-    clip: Clip,
+    clip: ClipSource,
     *,
     ground: Ground | float | None = None,
     slide: float | None = None,
     lead_in: LeadIn = "keep",
     contacts: Contacts | None = None,
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Return the clip's motion with feet that stay planted and do not penetrate the ground.
 
     ground: a level in metres, or any object with `height(places)`; None: estimated from the feet, or y = 0 if that is
@@ -72,11 +73,12 @@ def repair(
     lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it. contacts: the contacts of the whole
     clip if they are already known.
     """
+    clip = as_clip(clip, humanoid=True)
     require_lead_in(lead_in)
     whole = with_attached_feet(clip)
     if whole is not clip:
-        solution = repair(whole, ground=ground, slide=slide, lead_in=lead_in, contacts=contacts, progress=progress)
-        return detach_feet(solution, clip.character.skeleton)
+        made = repair(whole, ground=ground, slide=slide, lead_in=lead_in, contacts=contacts, progress=progress)
+        return detach_feet(made, clip.character)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to repair, got none in {clip.name!r}")
     if slide is not None:
@@ -104,7 +106,7 @@ def repair(
     if lead_in == "keep":
         solution = replace(solution, motion=join_lead_in(lead, solution.motion, character, floor))
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    return solution.noted(*notes, *ground_notes, *_summary(before, after))
+    return Result.of(clip, solution.noted(*notes, *ground_notes, *_summary(before, after)))
 
 
 def _solve(motion: Motion, character: Character, stance: Stance, progress: Progress | None) -> Solution:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import lower_to_soles
 from footplant.contacts.stillness import lead_in_frames
-from footplant.errors import MotionError
+from footplant.edits.puppet import PUPPET, puppet
+from footplant.errors import ConstraintError, MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
 from footplant.feet.lead_in import (
     LeadIn,
@@ -19,10 +19,11 @@ from footplant.feet.lead_in import (
     dropped_lead_in,
     lead_in_note,
     require_lead_in,
+    split_lead_in,
     stand_lead_in,
 )
 from footplant.feet.palms import palm_plants, without_idle_palms
-from footplant.feet.planting import EXTRA_LEVELS, WHOLE_BODY, can_plant, solve_planted
+from footplant.feet.planting import EXTRA_LEVELS, can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, continued_solution, soles_above_ground, solve_soles
 from footplant.feet.soles import above_ground_constraints, flatten_toes, standing_places
 from footplant.feet.stage import Stage, with_plausible_floor
@@ -38,55 +39,61 @@ from footplant.feet.steps import (
 )
 from footplant.feet.tiptoe import plants_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
-from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
+from footplant.problem import Method, Problem, Progress, Status, Stopwatch
 from footplant.quality.fidelity import fidelity
 from footplant.quality.measure import measure_each
-from footplant.skeleton import Character
+from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.solve.arms import solve_arms
 from footplant.solve.choose_ik import editing_ik
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY
-from footplant.solve.methods import method_of
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.reference import no_rougher
 from footplant.transfer import same_bones, transfer
 
+COPY = "copy"
+"""Name of the method that only copies rotations."""
+
 
 def retarget(
-    clip: Clip,
-    target: Character,
+    clip: ClipSource,
+    target: CharacterSource,
     *,
     keep_footsteps: bool = False,
     method: str | Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
     arms: bool = True,
-    copy: bool = False,
     lead_in: LeadIn = "keep",
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Return the clip's motion on another character, with its footplants kept.
 
-    keep_footsteps: keep footsteps where they are in the world; otherwise they are scaled with the leg length.
-    method: None or "whole-body": feet, legs and hips, then arms; or a published method, by name or as an object.
+    clip, target: loaded, or as file names. keep_footsteps: keep footsteps where they are in the world; otherwise they
+    are scaled with the leg length. method: None or "whole-body": feet, legs and hips, then arms; or a published method,
+    by name or as an object; "puppet": frame by frame, as if live; "copy": copied rotations, nothing solved.
     constraints: further constraints of the target, solved together with the footplants. contacts: the clip's contacts
     if they are already known. arms: whether arms are kept out of the body and on what they touch; False leaves them as
-    copied, in a quarter of the time. copy: only copy rotations and solve nothing, as a baseline for comparison.
-    lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it.
+    copied, in a quarter of the time. lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it.
     """
+    clip, target = as_clip(clip, humanoid=True), as_character(target)
     require_lead_in(lead_in)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
-    if isinstance(method, str):
-        method = None if method == WHOLE_BODY else method_of(method)
+    if method == PUPPET:
+        if constraints:
+            raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
+        played = clip if lead_in == "keep" else split_lead_in(clip)[1]
+        return puppet(played, target, keep_footsteps=keep_footsteps, contacts=contacts, progress=progress)
+    copy, method = method == COPY, chosen_method(method, COPY, PUPPET)
     whole = attach_feet(target)
     if whole is not target:
         refuse_constraints_on_detached_feet(target, constraints)
-        solution = retarget(
-            clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, arms=arms, copy=copy,
+        made = retarget(
+            clip, whole, keep_footsteps=keep_footsteps, method=COPY if copy else method, contacts=contacts, arms=arms,
             lead_in=lead_in, progress=progress,
         )  # fmt: skip
-        return detach_feet(solution, target.skeleton)
+        return detach_feet(made, target)
     source = Kinematics(clip.motion)
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead, hands=True)
@@ -148,4 +155,4 @@ def retarget(
     before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
     faithful = fidelity((clip.motion, clip.character), (solution.motion, target), depth="joints", copied=as_copied)
     report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
-    return dropped_lead_in(replace(solution, report=report), lead, lead_in)
+    return Result.of(clip, dropped_lead_in(replace(solution, report=report), lead, lead_in), given)

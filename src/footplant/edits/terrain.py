@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.contacts.detection import Contacts
-from footplant.contacts.ground import Ground
+from footplant.contacts.ground import Ground, as_ground
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
@@ -28,7 +28,7 @@ from footplant.feet.lead_in import (
     require_lead_in,
     stand_lead_in,
 )
-from footplant.feet.planting import can_plant, solve_planted
+from footplant.feet.planting import can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
@@ -43,47 +43,57 @@ from footplant.feet.steps import (
 )
 from footplant.feet.swing import move_feet_to_ground
 from footplant.feet.tiptoe import places_at_toe_tips, with_toe_tips
+from footplant.io.ground_files import Course, load_ground
 from footplant.kinematics import Kinematics
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
+from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.skeleton import Character
 from footplant.solve.methods.hierarchical import Hierarchical
-from footplant.transfer import transfer
+from footplant.transfer import leg_ratio, transfer
 
 
 def terrain(
-    clip: Clip,
-    ground: Ground,
+    clip: ClipSource,
+    ground: Ground | float | str | Path,
     doorways: Sequence[Doorway] = (),
     *,
-    target: Character | None = None,
+    target: CharacterSource | None = None,
     keep_footsteps: bool = False,
-    method: Method | None = None,
+    method: str | Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
     lead_in: LeadIn = "keep",
     progress: Progress | None = None,
-) -> Solution:
+) -> Result:
     """Return the clip's motion on another ground, with feet planted on it and aligned to its slope.
 
+    clip, target: loaded, or as file names. ground: any object with `height(places)`, a level in metres, or a text as in
+    `io.ground_files.load_ground`: "noise:3", "stairs:0.17:0.3", "slope:10", a picture, heights or a mesh.
     Steps keep their horizontal positions. A step that would straddle an edge (of a stair) is moved by the smallest
     distance that puts the whole foot on one side. Swinging feet clear the ground between steps, and the hips follow
     the ground smoothly. doorways: what the character ducks under. target: retarget to another character at the same
     time, with footsteps scaled by leg length, or kept with `keep_footsteps`. constraints: further constraints, solved
     together with the footplants. lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it.
     """
+    clip, target = as_clip(clip, humanoid=True), None if target is None else as_character(target)
     require_lead_in(lead_in)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to lay on a ground, got none in {clip.name!r}")
+    method = chosen_method(method)
+    if isinstance(ground, str | Path):
+        scale = 1.0 if target is None or keep_footsteps else leg_ratio(clip.character, target)
+        ground = load_ground(str(ground), Course.of(clip.motion, clip.character, scale))
+    ground = as_ground(ground)
     mover = clip.character if target is None else target
     whole, onto = with_attached_feet(clip), None if target is None else attach_feet(target)
     if (whole is not clip and target is None) or onto is not target:
         refuse_constraints_on_detached_feet(mover, constraints)
-        solution = terrain(
+        made = terrain(
             whole if target is None else clip, ground, doorways, target=onto, keep_footsteps=keep_footsteps,
             method=method, contacts=contacts, lead_in=lead_in, progress=progress,
         )  # fmt: skip
-        return detach_feet(solution, mover.skeleton)
+        return detach_feet(made, mover)
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead)
     same = target is None
@@ -122,7 +132,7 @@ def terrain(
     before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     solution = solution.noted(*_step_notes(footings), *_doorway_notes(solution, target, doorways))
-    return dropped_lead_in(solution, lead, lead_in)
+    return Result.of(clip, dropped_lead_in(solution, lead, lead_in), mover)
 
 
 def _step_notes(footings: Sequence[Footing]) -> list[str]:

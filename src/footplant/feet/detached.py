@@ -20,7 +20,7 @@ from footplant.constraints import Constraint
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Solution
+from footplant.result import Result
 from footplant.skeleton import Character, Limits, Point, Skeleton
 from footplant.solve.ik.limb import LIMBS
 
@@ -95,9 +95,10 @@ def with_attached_feet(clip: Clip) -> Clip:
     return replace(clip, character=whole, motion=attached_motion(clip.motion, whole.skeleton))
 
 
-def detach_feet(solution: Solution, skeleton: Skeleton) -> Solution:
-    """Return a solution for a character with attached limbs on its original skeleton."""
-    return replace(solution, motion=detached_motion(solution.motion, skeleton)).noted(
+def detach_feet(result: Result, character: Character) -> Result:
+    """Return a result for a character with attached limbs on its original character."""
+    motion = detached_motion(result.motion, character.skeleton)
+    return replace(result, clip=replace(result.clip, motion=motion, character=character)).noted(
         "the character's limbs are not in one piece: detached joints are animated by position"
     )
 

@@ -13,13 +13,14 @@ from footplant import rotation
 from footplant.checks import broadcast, frame_span
 from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground
+from footplant.errors import ConstraintError
 from footplant.feet.foot_curves import foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
 from footplant.feet.steps import with_foot_length
 from footplant.humanoid.limits import clamp_to_limits
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Problem, Progress, Solution, Stopwatch
+from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
 from footplant.solve.ankle_limits import shank_rows, twist_shanks
 from footplant.solve.arms import ArmsResult
@@ -28,6 +29,7 @@ from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Limb
 from footplant.solve.legs import LEG_SETTINGS, SIDES, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
+from footplant.solve.methods import NAMES, method_of
 from footplant.solve.methods.hierarchical import Hierarchical
 
 WHOLE_BODY = "whole-body"
@@ -105,6 +107,23 @@ def _beyond_limits(rows: tuple[NDArray, NDArray], again: tuple[NDArray, NDArray]
     """Return rotations of a foot and those within its limits, taken anew where it is still beyond them."""
     beyond = (np.abs((again[0] * again[1]).sum(axis=1)) < 1.0 - 1e-7)[:, None]
     return np.where(beyond, again[0], rows[0]), np.where(beyond, again[1], rows[1])
+
+
+def chosen_method(method: str | Method | None, *others: str, exact: bool = True) -> Method | None:
+    """Return a method given by name or as an object; None for the whole-body solver, its name, and names in `others`.
+
+    exact: whether a method given by name, of those that can, ends on an exact pass.
+    """
+    if method is None or method == WHOLE_BODY or (isinstance(method, str) and method in others):
+        return None
+    if isinstance(method, str):
+        if method not in NAMES:
+            known = ", ".join((WHOLE_BODY, *NAMES, *others))
+            raise ConstraintError(f"expected a method among {known}; got {method!r}")
+        return method_of(method, exact=exact)
+    if not callable(getattr(method, "solve", None)):
+        raise ConstraintError(f"expected a method by name, or an object with solve(problem); got {method!r}")
+    return method
 
 
 def solve_planted(

@@ -63,8 +63,8 @@ def find_roles(
     except HumanoidError as error:
         if not forced:
             # with fewer joints than limbs need, naming them would not help
-            advice = f"; if it is a humanoid nevertheless, {HELP}" if len(skeleton) >= FEWEST_JOINTS else ""
-            raise HumanoidError(f"{error}{advice}") from None
+            advice = f"if it is a humanoid nevertheless, {HELP}" if len(skeleton) >= FEWEST_JOINTS else ""
+            raise HumanoidError(error.reason, advice) from None
         joints, confidence, reasons = {}, {}, {}
     # copy: the memoised tables stay unchanged
     joints, confidence, reasons = dict(joints), dict(confidence), dict(reasons)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
+from typing import Protocol
 
+from footplant.checks import frame_rate
 from footplant.clip import Clip, Conversion, Take
-from footplant.errors import FormatError, MotionError, SkeletonError
+from footplant.errors import ArgumentError, FormatError, MotionError, SkeletonError
 from footplant.io.registry import FORMAT_FEATURES, find_format, format_of, formats, writer_of
 from footplant.io.source import unpack_for
 from footplant.markers import Markers
@@ -34,6 +38,7 @@ def load(
     up: str | None = None,
     height: float | None = None,
     roles: str | Path | None = None,
+    fps: float | None = None,
     **options,
 ) -> Clip:
     """Load one take of a file as a clip in metres, y up; or a sample by "sample:NAME".
@@ -44,9 +49,10 @@ def load(
     units: "cm", 0.01 (metres per unit) …, and up: "z", "-y" …: override the file's units and vertical axis.
     height: the character's height, metres, whatever the file's units are; for humanoids only.
     roles: a TOML file that corrects the detected joint roles, see `humanoid.read_corrections`.
+    fps: frame rate of the clip: a file that states none is read at it, any other is resampled to it.
     Other options are passed to the format.
     """
-    return next(_read(path, [0 if take is None else take], figure, units, up, height, roles, options))
+    return next(_read(path, [0 if take is None else take], figure, units, up, height, roles, fps, options))
 
 
 def load_takes(
@@ -57,6 +63,7 @@ def load_takes(
     up: str | None = None,
     height: float | None = None,
     roles: str | Path | None = None,
+    fps: float | None = None,
     **options,
 ) -> Iterator[Clip]:
     """Load every take of a character lazily, one clip at a time; the options are those of `load`.
@@ -64,13 +71,17 @@ def load_takes(
     All takes share the units, up axis and roles of the first. `save(path, clip, takes=…)` writes them to formats that
     hold several takes.
     """
-    return _read(path, None, figure, units, up, height, roles, options)
+    return _read(path, None, figure, units, up, height, roles, fps, options)
 
 
-def _read(path, takes: Sequence[int | str] | None, figure, units, up, height, roles, options: dict) -> Iterator[Clip]:
+def _read(
+    path, takes: Sequence[int | str] | None, figure, units, up, height, roles, fps: float | None, options: dict
+) -> Iterator[Clip]:
     """Yield a clip for each requested take, or for all takes if `takes` is None."""
+    if fps is not None:
+        frame_rate(fps, FormatError)
     if str(path).startswith(SAMPLE):
-        yield _load_sample(str(path)[len(SAMPLE) :])
+        yield _at_rate(_load_sample(str(path)[len(SAMPLE) :]), fps)
         return
     from footplant import humanoid
     from footplant.io.conversion import clip_from_raw
@@ -79,10 +90,12 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, height, ro
     _check_file(path)
     if not hasattr(module, "load"):
         raise FormatError(
-            "the file holds markers, not the motion of a skeleton; footplant.load_markers reads it, "
-            '"footplant info" describes it and "footplant convert" writes it as .trc', path=path,
+            "the file holds markers, not the motion of a skeleton; footplant.solve_markers makes a motion of them, "
+            'footplant.load_markers reads them, "footplant info" describes them', path=path,
         )  # fmt: skip
     corrections = None if roles is None else humanoid.read_corrections(roles)
+    if fps is not None and "fps" in signature(module.load).parameters:
+        options = options | {"fps": fps}
     try:
         raws = module.load(path, **options)
         # characters with declared humanoid bones first, then by number of joints
@@ -112,11 +125,19 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, height, ro
                 skipped = ", ".join(repr(raws[other].name) for other in order)
                 text = f"the file has {len(raws)} characters; loaded {raws[chosen].name!r}, not {skipped}"
                 clip = replace(clip, notes=(*clip.notes, text), others=tuple(further[place] for place in places))
-            yield clip
+            yield _at_rate(clip, fps)
     except (SkeletonError, MotionError) as error:
         raise FormatError(str(error), path=path) from error
     except OSError as error:
         raise FormatError(error.strerror or str(error), path=path) from error
+
+
+def _at_rate(clip: Clip, fps: float | None) -> Clip:
+    """Return a clip, with its further characters, at a frame rate; None leaves it at its own."""
+    if fps is None or (abs(clip.motion.fps / fps - 1.0) < 1e-6 and not clip.others) or len(clip.motion) < 2:
+        return clip
+    others = tuple(_at_rate(other, fps) for other in clip.others)
+    return replace(clip, motion=clip.motion.resample(fps, smooth=fps > clip.motion.fps), others=others)
 
 
 def _check_file(path: Path) -> None:
@@ -147,7 +168,9 @@ def _load_sample(name: str) -> Clip:
         return Clip(motion=rest_motion(character.skeleton), character=character, name=name)
     if name not in samples.MOTIONS:
         known = ", ".join((*samples.MOTIONS, *samples.CHARACTERS))
-        raise FormatError(f"expected a sample among {known}; got {name!r}", path=f"{SAMPLE}{name}")
+        near = get_close_matches(name, (*samples.MOTIONS, *samples.CHARACTERS), 1)
+        meant = f"; did you mean {SAMPLE}{near[0]}?" if near else ""
+        raise FormatError(f"expected a sample among {known}; got {name!r}{meant}", path=f"{SAMPLE}{name}")
     return samples.load(name)
 
 
@@ -170,19 +193,41 @@ def load_character(path: str | Path, **options) -> Character:
     return load(path, **options).character
 
 
-def save(path: str | Path, clip: Clip | Motion | Character, *, character: Character | None = None, **options) -> Path:
-    """Save a clip, a motion or a character in the format of the file name; the file is written atomically.
+class HoldsClip(Protocol):
+    """What has a clip: the result of an edit."""
+
+    @property
+    def clip(self) -> Clip:
+        """Return the clip."""
+        ...
+
+
+def save(
+    path: str | Path,
+    clip: Clip | Motion | Character | HoldsClip,
+    *,
+    character: Character | None = None,
+    **options,
+) -> Path:
+    """Save a clip, a result, a motion or a character in the format of the file name; the file is written atomically.
 
     character: the character, with its skin, that a bare motion is saved with. Other options are passed to the format's
     `save`. Returns the path.
     """
+    if not isinstance(path, str | Path):
+        raise ArgumentError(f"expected a file name first, as in save('walk.glb', clip); got {path!r}")
     path = Path(path)
     module = writer_of(path)
     if isinstance(clip, Character):
         clip = Clip(motion=rest_motion(clip.skeleton), character=clip, name=clip.name)
     elif isinstance(clip, Motion):
         clip = Clip(motion=clip, character=character or Character(clip.skeleton), name=path.stem)
-    elif character is not None:
+    elif not isinstance(clip, Clip):
+        found = getattr(clip, "clip", None)
+        if not isinstance(found, Clip):
+            raise ArgumentError(f"expected a clip, a result, a motion or a character to save, got {clip!r}")
+        clip = found
+    if character is not None:
         clip = replace(clip, character=character)
     clip = replace(clip, character=unpack_for(module, clip.character))
     module.save(path, clip, **options)

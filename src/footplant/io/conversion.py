@@ -80,7 +80,7 @@ def clip_from_raw(
         motion = _convert(motion, like.conversion.scale, np.array(like.conversion.turn))
         return _make_clip(raw, take, motion, _with_skeleton(like.character, motion.skeleton), like.conversion, notes)
     raw = replace(raw, skeleton=same_skeleton(raw.skeleton))
-    positions = Kinematics(_some_frames(motion)).positions
+    positions, why = Kinematics(_some_frames(motion)).positions, ""
     try:
         roles = same_roles(
             humanoid.find_roles(
@@ -90,7 +90,7 @@ def clip_from_raw(
     except HumanoidError as error:
         if corrections:
             raise
-        roles = None
+        roles, why = None, error.reason
         notes.append(str(error))
     if height is not None:
         if roles is None:
@@ -110,6 +110,7 @@ def clip_from_raw(
         return clip_from_raw(raw, path, take=take, units=units, up=up, corrections=corrections)
     if roles is not None and raw.scale is not None and units is None:
         notes.extend(_doubt_units(character.height / conversion.scale, conversion.scale))
+    character = character if not why else replace(character, not_humanoid=why)
     return _make_clip(raw, take, motion, character, conversion, notes)
 
 

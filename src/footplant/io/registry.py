@@ -83,18 +83,23 @@ def format_of(path: str | Path) -> ModuleType:
     """Return the format module for a file name; raise `FormatError` if no format has its extension."""
     module = find_format(path)
     if module is None:
-        extension = Path(path).suffix.lower()
+        if Path(path).is_dir():
+            raise FormatError("is a folder; name a file in it (footplant batch works on folders)", path=path)
         known = ", ".join(sorted({*_MODULES, *_plugins()}))
-        raise FormatError(f"expected one of {known}, got {extension or 'no extension'!r}", path=path)
+        raise FormatError(f"expected a file ending in {known}; got {_ending(path)}", path=path)
     return module
 
 
+def _ending(path: str | Path) -> str:
+    return Path(path).suffix.lower() or "no extension"
+
+
 def writer_of(path: str | Path) -> ModuleType:
-    """Return the format module to write a file name with; raise `FormatError` if the format is read-only."""
-    module = format_of(path)
-    if not hasattr(module, "save"):
+    """Return the format module to write a file name with; raise `FormatError` if there is none, or it only reads."""
+    module = find_format(path)
+    if module is None or not hasattr(module, "save"):
         writable = ", ".join(extension for extension, other in formats().items() if hasattr(other, "save"))
-        raise FormatError(
-            f"{Path(path).suffix} files can be read but not written; writable formats: {writable}", path=path
-        )
+        if module is None:
+            raise FormatError(f"expected a name ending in {writable}; got {_ending(path)}", path=path)
+        raise FormatError(f"{_ending(path)} files can be read but not written; writable formats: {writable}", path=path)
     return module

@@ -8,8 +8,10 @@ every frame is posed by itself (`pose`), gaps are bridged by the body, and swapp
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Clip
 from footplant.errors import MotionError
+from footplant.io import load_markers
 from footplant.markers import Markers
 from footplant.motion import Motion
 from footplant.optical.attachment import calibrate_attached
@@ -26,34 +29,25 @@ from footplant.optical.marker_sets import MarkerPlacement, from_table, recognise
 from footplant.optical.pose import PosePrior, solve_poses
 from footplant.optical.report import MarkerReport, Swap, make_report
 from footplant.optical.settings import CALIBRATION, NOISE, POSE
-from footplant.problem import Progress
+from footplant.problem import Progress, Report, Status
+from footplant.result import CharacterSource, Result, as_character
 from footplant.skeleton import Character
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """A take as a motion, with a report on its fit."""
-
-    clip: Clip
-    """The motion on the scaled character; further people in the take are its `others`."""
-    report: MarkerReport
-    others: tuple[MarkerReport, ...] = ()
-    """Reports on further people."""
-
-
-def solve(
-    markers: Markers,
-    character: Character | None = None,
+def solve_markers(
+    markers: Markers | str | Path,
+    character: CharacterSource | None = None,
     *,
     table: Mapping[str, str] | None = None,
     pose_frame: int | None = None,
     subject: str | None = None,
-    calibration: Markers | None = None,
+    calibration: Markers | str | Path | None = None,
     smooth: bool = False,
     progress: Progress | None = None,
-) -> Solved:
+) -> Result:
     """Return the motion of the person who wore the markers, on a character with their proportions.
 
+    markers: loaded, or as a file name. The report's `markers` say how well the body fits, of each person of the take.
     character: the one whose proportions are fitted (default: the mannequin). table: label → landmark or segment, for
     unknown labels. pose_frame: a frame in which the person stands in a T-pose or with hanging arms, from which the
     placement of markers without known labels is guessed. subject: which of several people; the others become
@@ -61,10 +55,11 @@ def solve(
     in which all joints go through their range; by default the take itself. smooth: pose all frames together, as
     smoothly as the markers allow, instead of each by itself.
     """
-    if character is None:
-        from footplant.samples import load_character
-
-        character = load_character("mannequin")
+    started = time.perf_counter()
+    markers = markers if isinstance(markers, Markers) else load_markers(markers)
+    if isinstance(calibration, str | Path):
+        calibration = load_markers(calibration)
+    character = as_character("sample:mannequin" if character is None else character)
     people = find_people(markers, character, table, pose_frame)
     names = [name for name, _, _ in people]
     if subject is not None and subject not in names:
@@ -78,9 +73,12 @@ def solve(
             progress(f"calibrating {label}", share)
         solved.append(_solve_person(markers, character, name, set_name, placements, calibration, smooth=smooth))
     first, *rest = solved
-    return Solved(
-        replace(first[0], others=tuple(clip for clip, _ in rest)), first[1], tuple(report for _, report in rest)
-    )
+    fits = tuple(fit for _, fit in solved)
+    report = Report(
+        "markers", Status.SOLVED, fits[0].height, notes=fits[0].notes, markers=fits,
+        seconds=time.perf_counter() - started,
+    )  # fmt: skip
+    return Result(replace(first[0], others=tuple(clip for clip, _ in rest)), report)
 
 
 def find_people(

@@ -27,7 +27,7 @@ def report_sheet(report: Report, clip: Clip, path: str | Path, *, dpi: int = 130
     with mpl.rc_context(STYLE):
         tall = 4.4
         subtitle = f"{clip.character.name}, {report.height:.2f} m tall · {report.method} · {report.seconds:.2f} s"
-        figure = new_sheet(tall, f"{clip.name}: {report.status.name.lower()}", subtitle)
+        figure = new_sheet(tall, f"{clip.name}: {report.status}", subtitle)
         # the last panel has names on its axis
         for draw, left, right in ((_draw_levels, 0.75, 4.1), (_draw_drift, 4.8, 8.1), (_draw_worst, 9.9, WIDTH - 0.3)):
             area = (left / WIDTH, 0.75 / tall, (right - left) / WIDTH, (tall - 1.75) / tall)
@@ -115,7 +115,7 @@ def report_page(report: Report, clip: Clip, path: str | Path, *, poses: str | Pa
         path,
         _PAGE.format(
             title=html.escape(f"{clip.name} on {clip.character.name}"),
-            status=html.escape(f"{report.status.name.lower()}: {report.status.value}"),
+            status=html.escape(f"{report.status}: {report.status.sentence}"),
             pictures=body,
             quality=_table(quality),
             fidelity="" if found is None else _fidelity(found),

@@ -29,6 +29,7 @@ from footplant.quality.smoothness import Smoothness, continuous_parts, jerk_and_
 from footplant.quality.tracks import Tracks
 from footplant.serialise import json_ready
 from footplant.skeleton import Character
+from footplant.wording import counted
 
 STATIONARY = 1e-3
 """Body heights per s² and s³; acceleration and jerk below this are rounding errors of a character that stands still."""
@@ -136,6 +137,15 @@ class Quality:
     """Metrics from published work."""
     fidelity: Fidelity | None = None
     """What the motion makes of its source, measured with other eyes than the solver's; None if it was not asked for."""
+
+    def __repr__(self) -> str:
+        """Return the footplants, the worst of them, and penetration."""
+        what = [counted(len(self.plants), "footplant")]
+        if self.worst_plant is not None:
+            what.append(f"worst drifts {self.worst_plant.drift:.1f} mm")
+        if self.penetration_worst is not None:
+            what.append(f"deepest penetration {self.penetration_worst:.1f} mm")
+        return f"Quality({', '.join(what)}, {self.frames} frames at {self.fps:.6g} fps)"
 
     def to_dict(self) -> dict:
         """Return a JSON-ready dictionary (NaN and infinity become None)."""

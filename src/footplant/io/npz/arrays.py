@@ -38,16 +38,18 @@ BODIES = {body.layout.names: body for body in (*BY_JOINTS.values(), SMPL_KEYPOIN
 
 
 def find_rate(archive: Archive, fps: float | None, notes: list[str]) -> float:
-    """Return frames per second: the caller's, the file's, or 30."""
-    if fps is not None:
-        rate = float(fps)
-    elif (key := archive.find(*RATES)) is not None:
+    """Return frames per second: the file's, else the caller's, else 30."""
+    if (key := archive.find(*RATES)) is not None:
         rate = archive.number(key)
     elif (key := archive.find(*STEPS)) is not None:
         step = archive.number(key)
         rate = 1.0 / step if step > 0 else 0.0
+    elif fps is not None:
+        rate = float(fps)
     else:
-        notes.append(f"no frame rate is stated; {DEFAULT_FPS:g} frames per second were assumed (fps= overrides it)")
+        notes.append(
+            f"no frame rate is stated; {DEFAULT_FPS:g} frames per second were assumed (fps= states another rate)"
+        )
         return DEFAULT_FPS
     if not (np.isfinite(rate) and 1e-3 <= rate <= 1e6):
         raise archive.error(f"expected a positive number of frames per second, got {rate}")
