@@ -133,7 +133,7 @@ def test_result_names_are_unique(tmp_path):
         ("retarget", {}, "--to CHARACTER"),
         ("measure", {"characters": ("sample:sally",)}, "takes no character"),
         ("measure", {"format": "glb"}, "writes no motions"),
-        ("convert", {"format": "doc"}, "expected one of"),
+        ("convert", {"format": "doc"}, "expected a name ending in"),
         ("convert", {"format": "amc"}, "can be read but not written"),
         ("repair", {"parameters": {"method": "x"}}, "expected options of repair"),
         ("retarget", {"characters": ("nobody.glb",)}, "no such file"),

@@ -72,7 +72,7 @@ def test_units_and_up_can_be_forced(two_people):
 def test_missing_and_unknown_files(tmp_path):
     with pytest.raises(FormatError, match=r"gone\.bvh: no such file"):
         footplant.load(tmp_path / "gone.bvh")
-    with pytest.raises(FormatError, match=r"expected one of .*\.bvh.*got '\.xyz'"):
+    with pytest.raises(FormatError, match=r"expected a file ending in .*\.bvh.*got \.xyz"):
         footplant.load(tmp_path / "clip.xyz")
     with pytest.raises(FormatError):
         footplant.load(tmp_path.with_suffix(".bvh"))

@@ -21,12 +21,13 @@ from footplant.cli.solving import write_report
 from footplant.clip import Clip
 from footplant.edits.retarget import retarget
 from footplant.errors import FormatError
-from footplant.problem import Report, Solution, Status
+from footplant.problem import Report, Status
+from footplant.result import Result
 from footplant.samples import load_character
 
 
 @cache
-def solved() -> Solution:
+def solved() -> Result:
     whole = footplant.load("sample:walk")
     return retarget(replace(whole, motion=whole.motion[:200]), load_character("sally"), keep_footsteps=True)
 
@@ -38,7 +39,7 @@ def answer() -> Clip:
 def test_every_constraint_has_its_numbers():
     told = json.loads(json.dumps(solved().report.to_dict(), allow_nan=False))
     assert told["status"] == "solved"
-    assert told["meaning"] == Status.SOLVED.value
+    assert told["meaning"] == Status.SOLVED.sentence
     assert len(told["constraints"]) == len(solved().report.constraints) >= 8
     height = told["height"]
     for entry in told["constraints"]:
@@ -82,7 +83,7 @@ def test_the_worst_and_the_unmet():
 def page_file(tmp_path_factory) -> Path:
     """The page, drawn once."""
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_report(solved(), answer(), str(path))
+    write_report(replace(solved(), clip=answer()), str(path))
     return path
 
 
