@@ -146,7 +146,7 @@ def test_pages_and_sheets_of_reports_with_little_in_them(tmp_path):
 
 def test_endings_choose(tmp_path):
     for name in ("report.json", "report.png"):
-        write_report(solved(), answer(), str(tmp_path / name))
+        write_report(solved(), str(tmp_path / name))
     assert json.loads((tmp_path / "report.json").read_text())["status"] == "solved"
     with Image.open(tmp_path / "report.png") as picture:
         assert picture.size[0] > 1000

@@ -47,6 +47,6 @@ def repair(
     floor = find_floor(clip)
     with solving("repairing") as progress:
         solution = solve(clip, ground=ground, slide=slide, lead_in=wish, progress=progress)
-    solution = solution if floor is None else solution.noted(str(floor))
+    solution = solution if floor is None or floor.is_usual else solution.noted(str(floor))
     level = None if floor is None else floor.level
     result.deliver(solution, verb="repair", file=file, notes=clip.notes, floor=level)

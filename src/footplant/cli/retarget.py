@@ -91,6 +91,6 @@ def retarget(
         with working("comparing with the source"):
             found = fidelity((clip.motion, clip.character), (solution.motion, character), depth=depth)
         solution = replace(solution, report=solution.report.with_fidelity(found))
-    solution = solution if floor is None else solution.noted(str(floor))
+    solution = solution if floor is None or floor.is_usual else solution.noted(str(floor))
     level = None if floor is None else floor.level
     result.deliver(solution, verb="retarget", file=file, notes=clip.notes, contents=target.contents, to=to, floor=level)

@@ -14,6 +14,9 @@ from footplant.feet.lead_in import split_lead_in
 from footplant.feet.stances import floor_level
 from footplant.kinematics import Kinematics
 
+USUAL = 0.005
+"""Metres from 0 within which a floor is where everyone expects it."""
+
 
 @dataclass(frozen=True)
 class Floor:
@@ -23,6 +26,11 @@ class Floor:
     """Height, metres."""
     evidence: str
     """What it was found from, for people."""
+
+    @property
+    def is_usual(self) -> bool:
+        """Return whether it is at 0, up to a few millimetres: not worth a note."""
+        return abs(self.level) < USUAL
 
     def __str__(self) -> str:
         """Return a sentence."""
