@@ -120,7 +120,7 @@ def test_a_problem_on_a_motion_of_other_frames(walk):
         Problem(walk.motion, walk.character, (Position(point=Point(99), target=[0, 0, 0]),))
 
 
-def test_a_leg_without_a_shin_is_said_and_no_key_error(walk):
+def test_a_leg_without_a_shin_is_refused_unless_its_roles_are_given(walk):
     offsets = np.array(walk.character.skeleton.offsets)
     offsets[walk.character.require_roles()["left_foot"]] = 0.0
     skeleton = replace(walk.character.skeleton, offsets=offsets)
@@ -129,8 +129,7 @@ def test_a_leg_without_a_shin_is_said_and_no_key_error(walk):
     short = humanoid.make_character(skeleton, walk.character.require_roles(), name="short")
     motion = Motion(skeleton, walk.motion.root, walk.motion.rotations, walk.motion.fps)
     for clip, target in ((walk, short), (Clip(motion, short), walk.character)):
-        with pytest.raises(SkeletonError, match="no contact point 'left_heel' on this character; it has: left_palm"):
-            retarget(clip, target)
+        assert np.isfinite(retarget(clip, target).motion.rotations).all()
 
 
 DEEP = "a = " + 3000 * "[" + 3000 * "]"
