@@ -210,7 +210,7 @@ def pose_near_groups(arms, shell, positions, rotations, near, size, work):
                 found = True
                 break
         if found:
-            pose_group(shell, g, positions, rotations, size if g == 0 else 1.0, work.posed)
+            pose_group(shell, g, positions, rotations, size if g < 2 else 1.0, work.posed)
         else:
             skip_group(g, work.posed)
 
