@@ -896,6 +896,8 @@ class Touching(NamedTuple):
     """Metres from the surface beyond which it need not."""
     passing: float
     """Metres per second along the body at which it is not."""
+    swing: float
+    """Metres per second along the body up to which a hand stays as close; at twice that it need not."""
     size: float
     """Ratio of the target's size to the source's."""
     fps: float
@@ -917,7 +919,7 @@ def find_touches(
     for k in range(frames.shape[0]):
         f = frames[k]
         total = px = py = pz = 0.0
-        most[k], closest = 0.0, rules.fade
+        most[k], closest, nearest = 0.0, rules.fade, 0
         close[k, 2] = 0.0
         for g in range(shell.groups.shape[0] - 1):
             skip_group(g, work.posed)
@@ -930,7 +932,7 @@ def find_touches(
                 continue
             d, _, _, _, t, c, sn, gap, beyond = measure(tubes.rings[s], tubes.lengths[s], u, v, a)
             if owners[s, 1] >= 0 and d < closest:
-                closest = d
+                closest, nearest = d, tubes.joints[s]
                 close[k, 0], close[k, 1] = owners[s, 1], max(d, 0.0) * rules.size
                 close[k, 2] = importance((d - rules.close) / (rules.fade - rules.close))
             if d >= rules.near:
@@ -958,6 +960,10 @@ def find_touches(
             weight = share**4
             px, py, pz, total = px + weight * x, py + weight * y, pz + weight * z, total + weight
             most[k] = max(most[k], share)
+        if close[k, 2] > 0.0:
+            # hands that swing past the body need not come nearer
+            speed = speed_seen(nearest, f, palm, rules.fps, positions, rotations)
+            close[k, 2] *= importance((speed - rules.swing) / rules.swing)
         if total > 1e-12:
             place[k, 0], place[k, 1], place[k, 2] = px / total, py / total, pz / total
         else:
@@ -1032,7 +1038,7 @@ WARMUP = {
     ),
     "find_touches": lambda: (
         np.zeros(1, np.int64), np.ones((1, 3)), smallest_tubes(), np.zeros((1, 2), np.int64), np.zeros(1),
-        Touching(1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0), *_poses(), smallest_tubes(), smallest_shell(), _poses(),
+        Touching(1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0), *_poses(), smallest_tubes(), smallest_shell(), _poses(),
         new_work(1, smallest_shell(), 1), np.empty(1), np.empty((1, 3)), np.empty((1, 3)),
     ),
     "hand_distances": lambda: (

@@ -92,11 +92,15 @@ class ArmSettings:
     """Distance from the body's surface below which a palm's place on it has importance (6 cm)."""
     close_body: tuple[float, float] = (0.03, 0.042)
     """Distances of the palm from the body's surface below which a hand stays as close to it as the source's, and above
-    which it need not (5 and 7 cm). With 0.04 and 0.05 arms that touch nothing are 1.2 instead of 0.5° off the source in
-    the median pair."""
+    which it need not (5 and 7 cm). With 0.04 and 0.05 arms that touch nothing are 1.2 instead of 0.8° off the source in
+    the median pair (before `swing`)."""
     close: float = 400.0
     """Weight of a hand that is farther from the body than the source's, per squared body height. Without it hands at
-    the body are 25 instead of 11 mm farther off than the source's in the median pair."""
+    the body are 25 instead of 10 mm farther off than the source's in the median pair, and free upper arms 0.45 instead
+    of 0.65° off; with half of it hands are about 5 mm farther off."""
+    swing: float = 0.4
+    """Body heights per second; speed along the body up to which a hand stays as close; at twice that it need not.
+    Without it a runner's arms are 0.6° off the source (09_01 on Sally: 0.01° with it)."""
     close_slack: float = 0.006
     """Distance by which it may be farther (1 cm)."""
     near_hands: tuple[float, float] = (0.09, 0.18)
@@ -404,7 +408,7 @@ class _ArmsStage:
             height, size = self.character.height, self.statures[1] / self.statures[0]
             rules = kernel.Touching(
                 settings.near_body * height, settings.close_body[0] * height, settings.close_body[1] * height,
-                settings.passing * height, size, float(self.fps), 0.1 * self.target.height,
+                settings.passing * height, settings.swing * height, size, float(self.fps), 0.1 * self.target.height,
             )  # fmt: skip
             work = kernel.new_work(1, self.shell, len(arms.sample_arms))
             for side in range(2):
