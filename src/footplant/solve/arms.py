@@ -217,7 +217,7 @@ def _at_mean_places(
         if above < settings.on_ground * target.height:
             found.append(plant)
             continue
-        rows = slice(plant.frames.start, plant.frames.stop)
+        rows = np.asarray(plant.frames)
         path = kinematics.point(plant.point)[rows]
         shoulder, elbow = (kinematics.positions[rows, roles[f"{side}_{part}"]] for part in ("upper_arm", "lower_arm"))
         lengths = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(path - elbow, axis=1)
