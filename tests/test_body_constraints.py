@@ -276,6 +276,18 @@ def test_drags_keep_parts_apart(hanging):
     assert depth(clip.character, dragged.motion).max() <= 0.002
 
 
+def test_an_arm_that_is_taken_into_the_body_is_told(hanging):
+    clip, goal = hanging
+    start = begin(clip, keep_plants=False)
+    free = replace(goal, chain=None)
+    inside = start.drag(6, free.point, free.target[0], spacing=2.0)
+    assert any(note.startswith("the left hand is") and "frame 6" in note for note in inside.report().notes)
+    out = start.drag(6, free.point, Kinematics(clip.motion).point(free.point)[6] + [0.02, 0.05, 0.05], spacing=2.0)
+    assert not any("inside the body" in note for note in out.report().notes)
+    notes = fit(clip, [goal], keep_plants=False).report.notes
+    assert any("inside the body at frame 6" in note for note in notes)
+
+
 def test_feet_are_not_released_by_parts_that_stay_apart():
     walk = footplant.load("sample:walk")
     clip = replace(walk, motion=walk.motion[:90])

@@ -46,6 +46,12 @@ count against each other: they always touch there. At 0.5 the upper arms of the 
 sides (`solve.arms`: spheres nearer to the shoulder than the elbow push arms up by 18° instead of 2°)."""
 
 
+MOST_TOLD = 48
+"""Frames of a goal at which the depth of its arm is looked at, about: evenly spread."""
+TOLD_DEPTH = 0.01
+"""Body heights; depth of an arm in the body that is told, as `quality.penetration` counts it."""
+
+
 def part_name(name: str) -> str:
     """Return the name of a part of the body for a part or a role of a limb; an unknown one is an error."""
     side, _, kind = name.partition("_")
@@ -461,6 +467,34 @@ class Touch(Constraint):
         parents = kinematics.motion.skeleton.parents
         kernel.difference_slopes(first, second, which, parents, kinematics.positions, kinematics.rotations, out)
         return out
+
+
+def entered_notes(character: Character, before: Motion, after: Motion, goals: Sequence[tuple[int, int]]) -> list[str]:
+    """Return which arms are deeper in trunk or head than before an edit, where they have goals, one sentence each.
+
+    goals: joint and frame of each. What is less than `TOLD_DEPTH` deeper is left out: the shell of the body is that
+    accurate.
+    """
+    roles, found = character.roles, []
+    if roles is None or not goals or not character.height > 0.0:
+        return []
+    into = tuple(part for part in ("trunk", "head") if _role(part) in roles)
+    for side in SIDES:
+        pieces = tuple(f"{side}_{part}" for part in ("forearm", "hand") if _role(f"{side}_{part}") in roles)
+        upper = roles.get(f"{side}_upper_arm")
+        own = () if upper is None else character.skeleton.descendants(upper)
+        at = np.unique([frame for joint, frame in goals if joint in own]).astype(np.int64)
+        at = at[:: max(len(at) // MOST_TOLD, 1)]
+        for piece in pieces if into and len(at) else ():
+            apart = Apart(character=character, part=piece, other=into, source=before, frames=tuple(at.tolist()))
+            depths = -apart.residual(Kinematics(after[at], at)).min(axis=1)
+            worst = int(depths.argmax())
+            if depths[worst] > TOLD_DEPTH * character.height:
+                found.append(
+                    f"the {piece.replace('_', ' ')} is {1000.0 * depths[worst]:.0f} mm inside the body at frame "
+                    f"{at[worst]}; a constraint of the kind apart keeps it outside"
+                )
+    return found
 
 
 def _fixed(point: Point) -> SkinPoints:

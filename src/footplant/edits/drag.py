@@ -17,6 +17,7 @@ from footplant import rotation
 from footplant.checks import real_array, real_number, whole_number
 from footplant.clip import Clip
 from footplant.constraints import Constraint, Footplant
+from footplant.constraints.body import entered_notes
 from footplant.constraints.drags import Drag, Turn, drags_from_data, drags_to_data
 from footplant.contacts.detection import FEET, find_contacts
 from footplant.errors import ConstraintError
@@ -160,7 +161,10 @@ class Manipulation:
         return Status.CONFLICT if contradicted.all() else Status.UNREACHABLE
 
     def report(self) -> Report:
-        """Return the error of every drag and the status of all, as methods report on their constraints."""
+        """Return the error of every drag and the status of all, as methods report on their constraints.
+
+        A drag goes where it is asked to; an arm that is inside the body there is told in a note.
+        """
         status, pins = self.status(), tuple(drag_pin(drag) for drag in latest_drags(self.edits))
         entries = evaluate_constraints(Problem(self.motion, self.character, pins), Kinematics(self.motion))
         notes = tuple(
@@ -169,6 +173,8 @@ class Manipulation:
             for entry in entries
             if not entry.met
         )
+        goals = [(drag.point.joint, drag.frame) for drag in latest_drags(self.edits)]
+        notes += tuple(entered_notes(self.character, self.history[0].motion, self.motion, goals))
         return Report("drag", status, self.character.height, entries, notes=notes)
 
 

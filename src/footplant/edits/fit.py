@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from footplant.constraints import Constraint, Footplant
+import numpy as np
+
+from footplant.constraints import Constraint, Footplant, Position
+from footplant.constraints.body import entered_notes
 from footplant.contacts.detection import FEET, Contacts, find_contacts
 from footplant.feet.kept_plants import plants_to_keep
 from footplant.feet.sole_correction import lift_soles_for_fit
@@ -44,7 +47,8 @@ def fit(
     whether a last pass closes the residual that the method leaves. keep_plants: also keep the clip's own footplants
     near the constraints, at a lower priority, so that pulling a hand does not drag the feet; a foot that is itself
     constrained is released meanwhile. contacts: the clip's contacts if they are already known. Spacetime solves for the
-    places of footplants that have none; other methods fix them at their mean position.
+    places of footplants that have none; other methods fix them at their mean position. An arm that a position takes
+    into the body is told in a note.
     """
     clip = as_clip(clip)
     motion, character = clip.motion, clip.character
@@ -81,6 +85,13 @@ def fit(
             ground=contacts.ground,
         )
         solution = replace(solution, report=replace(solution.report, before=before, after=after))
+    goals = [
+        (goal.point.joint, frame)
+        for goal in problem.constraints
+        if isinstance(goal, Position)
+        for frame in goal.held_rows(np.arange(len(motion)), motion.fps).tolist()
+    ]
+    notes += entered_notes(character, motion, solution.motion, goals)
     return Result.of(clip, solution.noted(*notes))
 
 

@@ -243,7 +243,8 @@ def _beyond(beyond: Position, pin: Position, reached: NDArray) -> Position:
     """Return a pin with the force (weight times distance) that it has where it came to, and a higher weight."""
     weight = min(STRONGER * beyond.weight, STRONGEST * pin.weight)
     away = beyond.target - reached  # type: ignore[operator]
-    return beyond.like(target=pin.target + beyond.weight / weight * away, weight=weight)
+    target = pin.target + beyond.weight / weight * away  # type: ignore[operator]
+    return beyond.like(target=target, weight=weight)
 
 
 def _as_reached(pins: Sequence[Position], kinematics: Kinematics) -> list[Position]:

@@ -25,7 +25,7 @@ from footplant.constraints import AcrossFrames, Apart, ConeTwist, Constraint, Fo
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import METRES_PER_RADIAN, IkSolution, errors, require_joints, worst_error
+from footplant.problem import METRES_PER_RADIAN, IkSolution, require_joints, worst_error
 from footplant.solve.ik.bounds import PoseBounds, no_bounds, rows_of
 from footplant.solve.ik.pins import collect, eased_targets, is_pin
 from footplant.solve.ik.settings import EDITING, NUMERIC
@@ -117,31 +117,41 @@ class Numeric:
         kinematics, hopeless = Kinematics(found, frames), {}
         for constraint in constraints:
             if isinstance(constraint, Position) and is_pin(constraint) and constraint.hard:
-                rows, missed = errors(constraint, kinematics)
-                if (missed > EDITING.hopeless).any():
-                    hopeless[id(constraint)] = rows[missed > EDITING.hopeless]
+                rows, share = constraint.active_rows(frames, motion.fps)
+                part = kinematics[rows]
+                off = part.point(constraint.point) - constraint.places(part)
+                far = share * np.linalg.norm(off * constraint.axes, axis=1) > EDITING.hopeless
+                if far.any():
+                    hopeless[id(constraint)] = rows[far]
         if not hopeless:
             return found
         most = max(_rank(c) for c in constraints if id(c) in hopeless)
         # footplants that contradict one another are unmet anyway
         above = [c for c in constraints if isinstance(c, Apart) and c.hard and _rank(c) > most]
-        pulled = worst_error(kinematics, above) > EDITING.pulled
-        if self.bounds is not None:
-            pulled |= self.bounds.broken(kinematics)
-        rows = np.flatnonzero(pulled & np.isin(np.arange(len(frames)), np.concatenate(list(hopeless.values()))))
+
+        def pulled(where: Kinematics) -> NDArray:
+            off = worst_error(where, above) > EDITING.pulled
+            return off if self.bounds is None else off | self.bounds.broken(where)
+
+        far = np.isin(np.arange(len(frames)), np.concatenate(list(hopeless.values())))
+        rows = np.flatnonzero(far & pulled(kinematics))
         if not len(rows):
             return found
-        part, held = kinematics[rows], []
-        for constraint in constraints:
-            at = np.flatnonzero(np.isin(rows, hopeless.get(id(constraint), ())))
-            if isinstance(constraint, Position) and len(at):
-                places = np.array(constraint.wanted(part.frames))
-                places[at] = part.point(constraint.point)[at]
-                constraint = constraint.like(target=places, frames=tuple(part.frames.tolist()), ramp=(0.0, 0.0))
-            held.append(constraint)
-        again = replace(self, gradual=False).solve(motion[rows], held, frames=part.frames, start=found[rows]).motion
+        part = kinematics[rows]
+        for _ in range(EDITING.held_again):
+            held = []
+            for constraint in constraints:
+                if isinstance(constraint, Position) and id(constraint) in hopeless:
+                    at, _ = constraint.active_rows(part.frames, motion.fps)
+                    reached, own = part.point(constraint.point)[at], tuple(part.frames[at].tolist())
+                    constraint = constraint.like(target=reached, frames=own, ramp=(0.0, 0.0))
+                held.append(constraint)
+            again = replace(self, gradual=False).solve(motion[rows], held, frames=part.frames, start=part.motion)
+            part = Kinematics(again.motion, part.frames)
+            if not pulled(part).any():
+                break
         root, rotations = np.array(found.root), np.array(found.rotations)
-        root[rows], rotations[rows] = again.root, again.rotations
+        root[rows], rotations[rows] = part.motion.root, part.motion.rotations
         return found.like(root, rotations, found.offsets)
 
 

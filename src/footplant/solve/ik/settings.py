@@ -131,7 +131,10 @@ class EditingSettings:
     hopeless: float = 0.03
     """Metres by which a goal is missed from which it is held where it came to, if it pulls bounds or parts that stay
     apart. By the ratio of their weights these give way by a thirtieth of what it is missed by, at most."""
-    pulled: float = 0.001
+    held_again: int = 6
+    """How often it is held where it came to, at most. Once leaves 1.5 mm of 9 by which a forearm was pulled into a
+    trunk, twice 1.1 mm: each time joint limits and the trunk share what is left."""
+    pulled: float = 0.0002
     """Metres by which parts that stay apart enter each other that count as such a pull."""
     steepest: float = 0.5
     """Slope of the ground above which a sole's floor is level: an edge, not a slope. With level floors everywhere soles
