@@ -49,7 +49,7 @@ class ShellSettings:
 
     samples: Mapping[str, int] = field(
         default_factory=lambda: MappingProxyType(
-            {"trunk": 144, "head": 72, "leg": 72, "arm": 72, "hand": 40, "forearm": 32, "upper_arm": 32, "thigh": 36,
+            {"trunk": 144, "head": 72, "leg": 72, "arm": 72, "hand": 56, "forearm": 32, "upper_arm": 32, "thigh": 36,
              "shin": 32, "foot": 32}
         )
     )  # fmt: skip
