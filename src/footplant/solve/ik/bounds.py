@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.constraints import Constraint, Footplant
 from footplant.contacts.ground import Ground, normal_of
+from footplant.geometry import Plane
 from footplant.humanoid.limits import anatomical_turns
 from footplant.humanoid.reference import reference_world
 from footplant.kinematics import Kinematics
@@ -190,17 +191,23 @@ class PoseBounds:
         floors = np.zeros((len(frames), 0, 3))
         if self.ground is not None and self.soles:
             places = kinematics.points(self.soles)[..., [0, 2]]
-            normals = normal_of(self.ground, places)
-            slopes = -normals[..., [0, 2]] / np.maximum(normals[..., 1:2], 1e-6)
-            slopes = np.where(np.abs(slopes).max(axis=-1, keepdims=True) > EDITING.steepest, 0.0, slopes)
+            slopes = self._slopes(self.ground, places)
             level = self.ground.height(places) + self._depths[frames] - (slopes * places).sum(axis=-1)
-            floors = np.concatenate([level[..., None], slopes], axis=-1)
+            floors = np.empty((*level.shape, 3))
+            floors[..., 0], floors[..., 1:] = level, slopes
         hinges, across = self._hinges
         return Bounds(
             joints, *self._reference, own, lower, upper, hinges, across[frames],
             np.array([point.joint for point in self.soles], np.int64),
             np.array([point.offset for point in self.soles], float).reshape(-1, 3), floors,
         )  # fmt: skip
+
+    def _slopes(self, ground: Ground, places: NDArray) -> NDArray:
+        """Return the slopes (…, 2) of the ground at places (…, 2), or (2,) of a plane; 0 where it has an edge."""
+        normals = np.asarray(ground.up, float) if isinstance(ground, Plane) else normal_of(ground, places)
+        upward = normals[..., 1:2]
+        slopes = -normals[..., [0, 2]] / np.where(np.abs(upward) < 1e-6, 1e-6, upward)
+        return np.where(np.abs(slopes).max(axis=-1, keepdims=True) > EDITING.steepest, 0.0, slopes)
 
     def broken(self, kinematics: Kinematics) -> NDArray:
         """Return (F,) bool: the poses that exceed a limit, or with a sole too low, by more than can be ignored."""
