@@ -34,6 +34,20 @@ def test_a_clip_is_an_animated_picture(name):
     assert len(text) < 150_000
 
 
+def test_planted_feet_are_marked():
+    clip = load("walk")
+    contacts = footplant.contacts(clip)
+    text = clip._repr_html_()
+    *_, marks = ElementTree.fromstring("<svg" + text.partition("<svg")[2]).iter("{http://www.w3.org/2000/svg}animate")
+    frames = marks.attrib["values"].split(";")
+    moments = np.unique(np.linspace(0, len(clip.motion) - 1, len(frames)).round().astype(int))
+    planted = contacts.masks()[moments].sum(axis=1)
+    assert [frame.count("L") for frame in frames] == planted.tolist()
+    assert planted.max() >= 2
+    bare = footplant.Clip(clip.motion, footplant.Character(clip.motion.skeleton))._repr_html_()
+    assert 'values="M0 0;M0 0;' in bare
+
+
 def test_a_motion_alone_one_frame_and_none():
     motion = load("walk").motion
     assert "<svg" in motion._repr_html_()

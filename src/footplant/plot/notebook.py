@@ -1,4 +1,7 @@
-"""A motion as HTML for notebooks: a strip of poses beside an animation, as SVG, without matplotlib and scripts."""
+"""A motion as HTML for notebooks: a strip of poses beside an animation, as SVG, without matplotlib and scripts.
+
+Heels and balls of the feet are marked while they are planted.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import html
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.contacts.detection import FEET, find_contacts
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.plot.view import View, choose_view
@@ -16,7 +20,7 @@ TALL = 150.0
 """Height of the tallest pose, pixels."""
 MOST_FRAMES = 48
 """Frames of the animation at most."""
-LIMB, FAINT = "#2b6cb0", "#9aa5b1"
+LIMB, FAINT, PLANTED = "#2b6cb0", "#9aa5b1", "#d9480f"
 
 
 def motion_html(motion: Motion, character: Character | None = None, name: str = "motion") -> str:
@@ -28,16 +32,29 @@ def motion_html(motion: Motion, character: Character | None = None, name: str = 
     drawn = character or Character(motion.skeleton)
     kinematics = Kinematics(motion)
     view = choose_view(drawn, kinematics, lambda frames: kinematics.positions[frames])
-    return title + _svg(kinematics, view)
+    return title + _svg(kinematics, view, _planted(kinematics, drawn))
 
 
-def _svg(kinematics: Kinematics, view: View) -> str:
+def _planted(kinematics: Kinematics, character: Character) -> NDArray:
+    """Return world positions (F, P, 3) of heels and balls of the feet, metres; NaN while they are not planted."""
+    names = [name for name in FEET if name in character.contacts]
+    if not names or len(kinematics.motion) < 2:
+        return np.zeros((len(kinematics.motion), 0, 3))
+    contacts = find_contacts((kinematics.motion, character))
+    places = kinematics.points([character.contacts[name] for name in names])
+    return np.where(np.stack([contacts.mask(name) for name in names], axis=1)[..., None], places, np.nan)
+
+
+def _svg(kinematics: Kinematics, view: View, planted: NDArray) -> str:
     bones = _bones(kinematics.motion)
     positions = np.concatenate([kinematics.positions, kinematics.ends], axis=1)
     strip = [view.page(positions[frame], pose) for pose, frame in enumerate(view.frames)]
     count = len(kinematics.frames)
     moments = np.unique(np.linspace(0, count - 1, min(count, MOST_FRAMES)).round().astype(int))
     moving = view.page(positions[moments])
+    marks = [view.page(planted[frame], pose) for pose, frame in enumerate(view.frames)]
+    moving_marks = view.page(planted[moments])
+    moving_marks[..., 0] -= moving[:, :1, 0]
     moving[..., 0] -= moving[:, :1, 0]
     points = np.concatenate([pose.reshape(-1, 2) for pose in strip])
     low, high = points[:, 1].min(), points[:, 1].max()
@@ -52,16 +69,26 @@ def _svg(kinematics: Kinematics, view: View) -> str:
         page = at + scale * pose * [1.0, -1.0]
         return "".join(f"M{a[0]:.0f} {a[1]:.0f}L{b[0]:.0f} {b[1]:.0f}" for a, b in page[bones])
 
+    def dots(places: NDArray, at: NDArray) -> str:
+        page = at + scale * places[np.isfinite(places).all(axis=-1)] * [1.0, -1.0]
+        return "".join(f"M{x:.0f} {y:.0f}L{x:.0f} {y:.0f}" for x, y in page) or "M0 0"
+
     still = "".join(path(pose, origin) for pose in strip)
+    still_dots = "".join(dots(places, origin) for places in marks)
+    moving_dots = ";".join(dots(places, animation_origin) for places in moving_marks)
     steps = ";".join(path(pose, animation_origin) for pose in moving)
     seconds = max(kinematics.motion.duration, 0.1)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole:.0f} {tall:.0f}" role="img" '
         f'style="max-width:100%;height:{tall:.0f}px" fill="none" stroke-linecap="round">'
         f'<path d="{still}" stroke="{FAINT}" stroke-width="2"/>'
+        f'<path d="{still_dots}" stroke="{PLANTED}" stroke-width="5"/>'
         f'<path d="{path(moving[0], animation_origin)}" stroke="{LIMB}" stroke-width="3">'
         f'<animate attributeName="d" dur="{seconds:.2f}s" repeatCount="indefinite" calcMode="discrete" '
-        f'values="{steps}"/></path></svg>'
+        f'values="{steps}"/></path>'
+        f'<path d="{dots(moving_marks[0], animation_origin)}" stroke="{PLANTED}" stroke-width="6">'
+        f'<animate attributeName="d" dur="{seconds:.2f}s" repeatCount="indefinite" calcMode="discrete" '
+        f'values="{moving_dots}"/></path></svg>'
     )
 
 
