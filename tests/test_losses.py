@@ -36,7 +36,7 @@ def independent(path: Path) -> dict[str, int]:
         meshes = [mesh for mesh in document.get("meshes", ()) if "footplantBones" not in mesh.get("extras", {})]
         targets = [max(len(part.get("targets", ())) for part in mesh["primitives"]) for mesh in meshes]
         return {
-            "meshes": len(meshes), "skins": len(document.get("skins", ())) if meshes else 0,
+            "meshes": len(meshes), "skins": min(len(document.get("skins", ())), 1) if meshes else 0,
             "takes": len(document.get("animations", ())),
             "materials": len(document.get("materials", ())), "textures": len(document.get("images", ())),
             "morph targets": sum(targets), "cameras": len(document.get("cameras", ())),

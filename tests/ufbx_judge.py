@@ -39,7 +39,7 @@ def counts(path) -> dict[str, int]:
         "import ufbx, gc, json, os, sys; gc.disable(); s = ufbx.load_file(sys.argv[1]);"
         "m = [x for x in list(s.meshes) if x.num_faces and len(x.instances)];"
         "t = {x.relative_filename or x.filename for x in list(s.textures)} - {''};"
-        "print(json.dumps({'meshes': len(m), 'skins': len(s.skin_deformers), 'textures': len(t), 'takes': "
+        "print(json.dumps({'meshes': len(m), 'skins': min(len(s.skin_deformers), 1), 'textures': len(t), 'takes': "
         "len(s.anim_stacks), 'materials': len(s.materials) if m else 0, 'morph targets': len(s.blend_channels), "
         "'cameras': len(s.cameras)}), flush=True); os._exit(0)"
     )

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from footplant import rotation
 from footplant.checks import all_finite, indices, real_array, real_number, shaped, whole_number, whole_numbers
 from footplant.errors import SkeletonError
+from footplant.looks import Looks
 from footplant.wording import counted, shortened
 
 
@@ -346,6 +347,8 @@ class Skin:
     attached: NDArray | None = None
     """(V,) bool; vertices of meshes that hang on a joint without being skinned (a sword, or all of a robot's parts);
     None when unknown."""
+    looks: Looks | None = None
+    """Materials, textures and morph targets, if its file has them and they are not kept with the file itself."""
 
     def __post_init__(self) -> None:
         """Freeze and check the shapes."""

@@ -1,4 +1,4 @@
-// Pictures of GLB and VRM files as three.js draws them in a headless Chromium: one row a file, one cell a moment.
+// Pictures of GLB, VRM and FBX files as three.js draws them in a headless Chromium: one row a file, one cell a moment.
 // in:  {chromium, out, width, height, view?, rows: [{path, title?, times: [seconds], view?, size?, animation?, floor?}]}
 //      a list of times in place of a time draws them all over one another in one cell; eye: metres of height to look at
 // out: {rows: [{bones, animations}]}; the picture is written to `out`. view: front, side, corner or back.
@@ -30,7 +30,12 @@ const server = createServer((question, answer) => {
         finish.resolve({ rows: JSON.parse(question.headers['x-seen']) });
       });
     } else if (path === '/request') send(JSON.stringify({ ...request, rows }), 'application/json');
-    else if (path.startsWith('/file/')) send(readFileSync(rows[Number(path.split('/')[2])].path), 'model/gltf-binary');
+    else if (path.startsWith('/file/')) {
+      // a texture lies beside its file
+      const [, , number, name] = path.split('/');
+      const asked = rows[Number(number)];
+      send(readFileSync(name === asked.name ? asked.path : join(dirname(asked.path), basename(name))), 'model/gltf-binary');
+    }
     else {
       const inside = normalize(path).replace(/^(\.\.[/\\])+/, '');
       send(readFileSync(join(here, inside)), kinds[extname(inside)] ?? 'application/octet-stream');

@@ -110,8 +110,8 @@ def convert(
         before = clip.contents if character is None else {}
         before = {what: count for what, count in before.items() if not (what == "takes" and chosen)}
         after = {"takes": len(clips), **count_contents(target)}
-        # a project contains the character's own file
-        if "constraints" not in module.holds:
+        # a project contains the character's own file, if it has one
+        if "constraints" not in module.holds or (clip.character.skin is not None and clip.character.skin.looks):
             lost += compare_contents(before, after, lost, files=f"{target.suffix.lower()} files")
     facts: dict[str, Any] = {
         "input": file,

@@ -13,7 +13,7 @@ from footplant.errors import FootplantError
 from footplant.io.registry import find_format
 
 COUNTED = ("meshes", "skins", "materials", "textures", "morph targets", "cameras", "lights", "takes")
-"""What is counted."""
+"""What is counted. "skins" is 1 if any mesh is skinned: one file has a skin for all meshes, another one for each."""
 _WORDS = {
     "meshes": ("the mesh with its",), "skins": ("the mesh with its",), "materials": ("material",),
     "textures": ("texture", "picture"),

@@ -26,7 +26,7 @@ from footplant.io.fbx.write import save
 from footplant.motion import Motion
 
 extensions = (".fbx",)
-holds = frozenset({"skin", "moving bones"})
+holds = frozenset({"skin", "takes", "moving bones"})
 requires = ("fbx", "ufbx")
 
 
@@ -105,7 +105,7 @@ def _raw_character(
     notes: list[str],
 ) -> RawCharacter:
     rest = make_rest(scene, joints, static, bind_matrices(meshes), notes)
-    skin = read_skin(scene, rest, meshes, size, notes)
+    skin = read_skin(scene, rest, meshes, size, notes, source.answer)
     inside = set(joints.nodes)
     own = [number for number, take in enumerate(scene.takes) if not inside.isdisjoint(take.nodes)]
     found: dict[int, tuple[str, ...]] = {}

@@ -183,8 +183,58 @@ def read_meshes(scene, answer, most):
             weights.extend(cluster.weights)
         answer.add(f"mesh{number}.weighted", vertices, "I")
         answer.add(f"mesh{number}.weights", weights, "d")
-        out.append({"name": mesh.name, "normals": normal is not None, "skins": len(skins)})
+        add_looks(mesh, number, answer)
+        name = mesh.name or next((node.name for node in keep(list(mesh.instances)) if node.name), "")
+        shapes = add_shapes(mesh, number, answer)
+        out.append({"name": name, "normals": normal is not None, "skins": len(skins), "shapes": shapes})
     return out
+
+
+def add_looks(mesh, number, answer):
+    """Add a mesh's texture coordinates, and the material of each face."""
+    if mesh.vertex_uv.exists:
+        answer.add(f"mesh{number}.uvs", mesh.vertex_uv.values, "d")
+        answer.add(f"mesh{number}.uv_corners", mesh.vertex_uv.indices, "I")
+    answer.add(f"mesh{number}.materials", array("i", [keep(m).typed_id for m in keep(list(mesh.materials))]), "i")
+    answer.add(f"mesh{number}.face_materials", mesh.face_material, "I")
+
+
+def add_shapes(mesh, number, answer):
+    """Add the full shapes of a mesh's morph channels; return their names."""
+    names = []
+    for deformer in keep(list(mesh.blend_deformers)):
+        for channel in keep(list(deformer.channels)):
+            shape = keep(channel.target_shape)
+            if shape is not None:
+                answer.add(f"mesh{number}.shape{len(names)}.vertices", shape.offset_vertices, "I")
+                answer.add(f"mesh{number}.shape{len(names)}.offsets", shape.position_offsets, "d")
+                names.append(channel.name)
+    return names
+
+
+def read_looks(scene, answer, most):
+    """Add embedded pictures; return the colours and pictures of all materials."""
+    textures, size = [], 0
+    for number, texture in enumerate(keep(list(scene.textures))):
+        content = keep(texture.content)
+        size += len(content)
+        if len(content) and size <= most:
+            answer.add(f"texture{number}", array("B", bytes(content)), "B")
+        textures.append({"file": texture.relative_filename or texture.filename})
+    materials = []
+    for material in keep(list(scene.materials)):
+        diffuse = keep(material.fbx.diffuse_color)
+        picture = keep(diffuse.texture) or keep(material.pbr.base_color.texture)
+        while picture is not None and int(picture.type) and len(picture.layers):
+            picture = keep(keep(picture.layers[0]).texture)
+        factor = material.fbx.diffuse_factor.value_vec4[0] if material.fbx.diffuse_factor.has_value else 1.0
+        red, green, blue, _ = diffuse.value_vec4
+        opaque = 1.0 - material.fbx.transparency_factor.value_vec4[0] if picture is None else 1.0
+        materials.append({
+            "name": material.name, "color": [red * factor, green * factor, blue * factor, opaque or 1.0],
+            "texture": None if picture is None else picture.typed_id,
+        })  # fmt: skip
+    return {"textures": textures, "materials": materials}
 
 
 def boneless_clusters(scene):
@@ -316,6 +366,7 @@ def read(request, answer):
         header |= {"unit": unit if 0.0 < unit < float("inf") else 0.0, "up": int(settings.axes.up)}
         header["creator"] = scene.metadata.creator
         header["contents"] = count(scene)
+        header["looks"] = read_looks(scene, answer, request["mesh_bytes"])
     else:
         nodes = keep(list(scene.nodes))
     stacks = keep(list(scene.anim_stacks))
@@ -336,7 +387,7 @@ def count(scene):
     pictures = {keep(texture).relative_filename or texture.filename for texture in keep(list(scene.textures))}
     return {
         "meshes": len(meshes),
-        "skins": len(scene.skin_deformers),
+        "skins": min(len(scene.skin_deformers), 1),
         "materials": len(scene.materials) if meshes else 0,
         "textures": len(pictures - {""}),
         "morph targets": len(scene.blend_channels),

@@ -29,7 +29,7 @@ MAX_SAMPLES = 1_000_000
 """Maximum frames × nodes of a take, or the file's size in bytes if that is larger."""
 MESH_BYTES, MESH_FACTOR = 32 << 20, 5
 """Limit on the meshes in an answer: the larger of these bytes and this multiple of the file's size."""
-_TYPES = {"d": np.dtype("f8"), "i": np.dtype("i4"), "I": np.dtype("u4")}
+_TYPES = {"d": np.dtype("f8"), "i": np.dtype("i4"), "I": np.dtype("u4"), "B": np.dtype("u1")}
 
 
 @dataclass(frozen=True, eq=False)

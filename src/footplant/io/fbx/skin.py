@@ -9,7 +9,8 @@ space.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,14 @@ class Mesh:
     """(n,) vertex of each influence."""
     weights: NDArray
     """(n,) weight of each influence."""
+    uvs: NDArray | None = None
+    """(C, 2) texture coordinates of each corner."""
+    materials: tuple[int, ...] = ()
+    """The file's materials that its faces choose from."""
+    face_materials: NDArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(F,) index into `materials`."""
+    morphs: tuple[tuple[str, NDArray, NDArray], ...] = ()
+    """Morph targets: name, vertices (n,), offsets (n, 3)."""
 
 
 def read_meshes(answer: Answer, nodes: int, notes: list[str]) -> list[Mesh]:
@@ -75,7 +84,33 @@ def read_meshes(answer: Answer, nodes: int, notes: list[str]) -> list[Mesh]:
     if several:
         have = "1 mesh has" if several == 1 else f"{several} meshes have"
         notes.append(f"{have} several skins; the first was used")
-    return [_read_mesh(answer, number, entry.text("name"), nodes) for number, entry in enumerate(entries)]
+    return [
+        _with_looks(answer, number, _read_mesh(answer, number, entry.text("name"), nodes), entry.data.get("shapes"))
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _with_looks(answer: Answer, number: int, mesh: Mesh, shapes: Any) -> Mesh:
+    """Return a mesh with its texture coordinates, materials and morph targets; what does not fit is left out."""
+    name = f"mesh{number}"
+    uvs = None
+    if f"{name}.uvs" in answer.arrays:
+        values, corners = answer.array(f"{name}.uvs", "d", 2), answer.array(f"{name}.uv_corners", "I")
+        if len(corners) == len(mesh.corners) and (not len(corners) or int(corners.max()) < len(values)):
+            uvs = values[corners] if np.isfinite(values).all() else None
+    materials: tuple[int, ...] = ()
+    faces = np.zeros(0, np.int64)
+    if f"{name}.materials" in answer.arrays:
+        materials = tuple(answer.array(f"{name}.materials", "i").tolist())
+        faces = answer.array(f"{name}.face_materials", "I").astype(np.int64)
+    morphs = []
+    for place, title in enumerate(shapes if isinstance(shapes, list) else ()):
+        vertices = answer.array(f"{name}.shape{place}.vertices", "I").astype(np.int64)
+        offsets = answer.array(f"{name}.shape{place}.offsets", "d", 3)
+        inside = vertices < len(mesh.vertices)
+        if len(vertices) == len(offsets) and np.isfinite(offsets).all():
+            morphs.append((str(title), vertices[inside], offsets[inside]))
+    return replace(mesh, uvs=uvs, materials=materials, face_materials=faces, morphs=tuple(morphs))
 
 
 def _read_mesh(answer: Answer, number: int, name: str, nodes: int) -> Mesh:
@@ -127,7 +162,9 @@ def bind_matrices(meshes: Sequence[Mesh]) -> dict[int, NDArray]:
     return out
 
 
-def read_skin(scene: FbxScene, rest: Rest, meshes: Sequence[Mesh], size: int, notes: list[str]) -> Skin | None:
+def read_skin(
+    scene: FbxScene, rest: Rest, meshes: Sequence[Mesh], size: int, notes: list[str], answer: Answer
+) -> Skin | None:
     """Return every mesh that moves with the character as one skin, or None."""
     number = {node: joint for joint, node in enumerate(rest.joints.nodes)}
     binder = _Binder(scene, rest, number)
@@ -145,7 +182,17 @@ def read_skin(scene: FbxScene, rest: Rest, meshes: Sequence[Mesh], size: int, no
             parts.append(part)
             if len(mesh.bones):
                 break  # a skinned mesh follows its bones, so further instances would coincide
-    return _join(scene, parts, binder.bind()) if parts else None
+    if not parts:
+        return None
+    skin = _join(scene, parts, binder.bind())
+    from footplant.io.fbx.looks import read_looks
+
+    starts = np.cumsum([0, *(len(part.mesh.vertices) for part in parts)]).tolist()
+    placed = [
+        (part.mesh, part.to_common[0, :3, :3], first, bool(np.linalg.det(part.to_common[0, :3, :3]) < 0))
+        for part, first in zip(parts, starts)
+    ]
+    return replace(skin, looks=read_looks(answer, placed, notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,10 +322,15 @@ def influences(
 
 def triangles(faces: NDArray, corners: NDArray) -> NDArray:
     """Return (T, 3) vertex indices of triangles, fanning each polygon; points and lines are dropped."""
+    return corners[fan(faces)].astype(np.int64)
+
+
+def fan(faces: NDArray) -> NDArray:
+    """Return (T, 3) corners of triangles, fanning each polygon."""
     count = np.maximum(faces[:, 1] - 2, 0)
     first = np.repeat(faces[:, 0], count)
     step = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
-    return corners[np.stack([first, first + step + 1, first + step + 2], axis=1)].astype(np.int64)
+    return np.stack([first, first + step + 1, first + step + 2], axis=1)
 
 
 def _join(scene: FbxScene, parts: list[_Part], bind: NDArray) -> Skin:

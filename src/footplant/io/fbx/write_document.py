@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -109,11 +109,13 @@ def definitions(objects: Sequence[Record]) -> Record:
     return record("Definitions", inside=[record("Version", 100), record("Count", total), *kinds])
 
 
-def takes(name: str, last: np.int64) -> Record:
-    """Return the list of takes, for older readers."""
-    times = [record("LocalTime", np.int64(0), last), record("ReferenceTime", np.int64(0), last)]
-    take = record("Take", name, inside=[record("FileName", f"{name}.tak"), *times])
-    return record("Takes", inside=[record("Current", name), take])
+def list_takes(spans: Mapping[str, np.int64]) -> Record:
+    """Return the list of takes, for older readers; spans: name → last tick."""
+    listed = []
+    for name, last in spans.items():
+        times = [record("LocalTime", np.int64(0), last), record("ReferenceTime", np.int64(0), last)]
+        listed.append(record("Take", name, inside=[record("FileName", f"{name}.tak"), *times]))
+    return record("Takes", inside=[record("Current", next(iter(spans))), *listed])
 
 
 def _vectors(names: Sequence[str], value: float = 0.0) -> list[tuple]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,6 +75,16 @@ def _clean(name: str) -> str:
     return name.replace("\x00", "_").encode(errors="replace").decode()
 
 
+def unique_name(name: str, used: Container[str]) -> str:
+    """Return a clean name that is not among those used."""
+    base = _clean(name) or "Take 001"
+    chosen, number = base, 1
+    while chosen in used:
+        number += 1
+        chosen = f"{base}_{number}"
+    return chosen
+
+
 def _unique(name: str, used: set[str]) -> str:
     base = _clean(name) or "joint"
     chosen, number = base, 1
@@ -141,11 +151,13 @@ def angles(rotations: NDArray) -> NDArray:
     return out[..., ::-1]
 
 
-def add_motion(scene: FbxObjects, motion: Motion, bones: Sequence[np.int64], take: str, scale: float) -> None:
+def add_motion(
+    scene: FbxObjects, motion: Motion, bones: Sequence[np.int64], take: str, scale: float, rest: Skeleton
+) -> None:
     """Add one take with one layer: rotation curves of all joints, translation curves of the root and moving bones.
 
-    The motion is in file units of `scale` metres. The three curves of a joint have the same keys, one or all, because
-    three.js reads them in parallel.
+    The motion is in file units of `scale` metres; rest: the skeleton as written. The three curves of a joint have the
+    same keys, one or all, because three.js reads them in parallel.
     """
     times = ticks(len(motion), motion.fps)
     span = [("LocalStop", "KTime", "Time", "", times[-1]), ("ReferenceStop", "KTime", "Time", "", times[-1])]
@@ -157,19 +169,18 @@ def add_motion(scene: FbxObjects, motion: Motion, bones: Sequence[np.int64], tak
     turns = angles(motion.rotations)
     for joint, bone in enumerate(bones):
         _add_curves(scene, layer, bone, "Rotation", _thin(turns[:, joint], CONSTANT_ANGLE), keys)
-        places = _places(motion, joint, CONSTANT_LENGTH / scale)
+        places = _places(motion, joint, CONSTANT_LENGTH / scale, rest)
         if places is not None:
             _add_curves(scene, layer, bone, "Translation", places, keys)
 
 
-def _places(motion: Motion, joint: int, still: float) -> NDArray | None:
+def _places(motion: Motion, joint: int, still: float, rest: Skeleton) -> NDArray | None:
     """Return a joint's translations in its parent's frame, one row or all; None if they are the skeleton's offset."""
     if joint == 0:
         return _thin(motion.root, still)
-    if motion.offsets is None:
-        return None
-    places = _thin(motion.offsets[:, joint], still)
-    moves = len(places) > 1 or np.abs(places - motion.skeleton.offsets[joint]).max() > still
+    offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+    places = _thin(offsets[:, joint], still)
+    moves = len(places) > 1 or np.abs(places - rest.offsets[joint]).max() > still
     return places if moves else None
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.io.fbx.records import Record, properties, record
-from footplant.io.fbx.write_scene import ROOT, FbxObjects, Names, add_model
+from footplant.io.fbx.records import Record, record
+from footplant.io.fbx.write_looks import add_materials, add_morphs
+from footplant.io.fbx.write_scene import ROOT, FbxObjects, Names, add_model, unique_name
+from footplant.looks import Looks, Material, MeshPart
 from footplant.skeleton import Skeleton, Skin
 from footplant.skinning import vertex_normals
 
@@ -20,17 +23,63 @@ SINGULAR = 1e-12
 
 
 def add_skin(scene: FbxObjects, skin: Skin, skeleton: Skeleton, bones: Sequence[np.int64], names: Names) -> None:
-    """Add a mesh that is skinned to the bones; skin and skeleton in file units."""
-    model = add_model(scene, names.mesh, "Mesh", [], ROOT)
-    geometry = scene.add("Geometry", names.mesh, "Geometry", "Mesh", _shape(skin))
-    scene.connect(geometry, model)
-    material = [record("Version", 102), record("ShadingModel", "lambert"), record("MultiLayer", 0)]
-    material.append(properties(("DiffuseColor", "Color", "", "A", *COLOR)))
-    scene.connect(scene.add("Material", "neutral", "Material", "", material), model)
-    deformer = [record("Version", 101), record("Link_DeformAcuracy", 50.0)]
-    body = scene.add("Deformer", names.mesh, "Deformer", "Skin", deformer)
-    scene.connect(body, geometry)
+    """Add the meshes of a skin, skinned to the bones; skin and skeleton in file units."""
     bind_pose = _bind_pose(skin, skeleton)
+    looks = skin.looks
+    if looks is None:
+        part = MeshPart(names.mesh, 0, len(skin.faces), np.zeros(len(skin.faces), np.int64), None)
+        looks = Looks((part,), (Material("neutral", (*COLOR, 1.0)),))
+    materials = add_materials(scene, looks)
+    used = {*names.joints, *names.ends}
+    models = []
+    for number, part in enumerate(looks.parts):
+        title = names.mesh if len(looks.parts) == 1 else part.name or f"{names.mesh} {number + 1}"
+        title = unique_name(title, used)
+        used.add(title)
+        models.append(_add_part(scene, skin, part, title, materials, bones, bind_pose, names))
+    poses = [*((model, np.eye(4)) for model in models), *zip(bones, bind_pose, strict=True)]
+    listed = [
+        record("PoseNode", inside=[record("Node", node), record("Matrix", _by_columns(matrix))])
+        for node, matrix in poses
+    ]
+    pose = [record("Type", "BindPose"), record("Version", 100), record("NbPoseNodes", len(poses)), *listed]
+    scene.add("Pose", names.mesh, "Pose", "BindPose", pose)
+
+
+def _add_part(
+    scene: FbxObjects,
+    whole: Skin,
+    part: MeshPart,
+    title: str,
+    materials: Sequence[np.int64],
+    bones: Sequence[np.int64],
+    bind_pose: NDArray,
+    names: Names,
+) -> np.int64:
+    """Add one mesh with its weights, materials and morph targets; return its node."""
+    if part.stop - part.start == len(whole.faces):
+        # one mesh keeps vertices that no triangle uses
+        kept, place = np.arange(len(whole.vertices)), whole.faces
+    else:
+        kept, place = np.unique(whole.faces[part.start : part.stop], return_inverse=True)
+    skin = replace(
+        whole, vertices=whole.vertices[kept], faces=place.reshape(-1, 3), joints=whole.joints[kept],
+        weights=whole.weights[kept], normals=None if whole.normals is None else whole.normals[kept], attached=None,
+        looks=None,
+    )  # fmt: skip
+    if whole.normals is None:
+        skin = replace(skin, normals=vertex_normals(whole.vertices, whole.faces)[kept])
+    model = add_model(scene, title, "Mesh", [], ROOT)
+    own, surfaces = np.unique(part.materials, return_inverse=True)
+    shape = _shape(skin, None if part.uvs is None else part.uvs.reshape(-1, 2), surfaces.reshape(-1))
+    geometry = scene.add("Geometry", title, "Geometry", "Mesh", shape)
+    scene.connect(geometry, model)
+    for material in own.tolist():
+        scene.connect(materials[material], model)
+    deformer = [record("Version", 101), record("Link_DeformAcuracy", 50.0)]
+    body = scene.add("Deformer", title, "Deformer", "Skin", deformer)
+    scene.connect(body, geometry)
+    add_morphs(scene, part, kept, geometry, title)
     for joint, vertices, weights in influences(skin):
         inside = [
             record("Version", 100),
@@ -43,42 +92,42 @@ def add_skin(scene: FbxObjects, skin: Skin, skeleton: Skeleton, bones: Sequence[
         cluster = scene.add("Deformer", names.joints[joint], "SubDeformer", "Cluster", inside)
         scene.connect(cluster, body)
         scene.connect(bones[joint], cluster)
-    poses = [(model, np.eye(4)), *zip(bones, bind_pose, strict=True)]
-    listed = [
-        record("PoseNode", inside=[record("Node", node), record("Matrix", _by_columns(matrix))])
-        for node, matrix in poses
-    ]
-    pose = [record("Type", "BindPose"), record("Version", 100), record("NbPoseNodes", len(poses)), *listed]
-    scene.add("Pose", names.mesh, "Pose", "BindPose", pose)
+    return model
 
 
-def _shape(skin: Skin) -> list[Record]:
-    """Return the records of a mesh's geometry."""
+def _shape(skin: Skin, uvs: NDArray | None, surfaces: NDArray) -> list[Record]:
+    """Return the records of a mesh's geometry; uvs: (3 T, 2) of every corner; surfaces: (T,) its material's number."""
     normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
     corners = np.array(skin.faces, "<i4")
     # the last corner of a polygon is stored as the complement of its index
     corners[:, -1] = ~corners[:, -1]
-    layers = [
-        record("LayerElement", inside=[record("Type", kind), record("TypedIndex", 0)])
-        for kind in ("LayerElementNormal", "LayerElementMaterial")
-    ]
+    kinds = ["LayerElementNormal", "LayerElementMaterial"] + (["LayerElementUV"] if uvs is not None else [])
+    layers = [record("LayerElement", inside=[record("Type", kind), record("TypedIndex", 0)]) for kind in kinds]
+    mapped = []
+    if uvs is not None:
+        values, index = np.unique(uvs, axis=0, return_inverse=True)
+        numbers = record("UVIndex", index.reshape(-1).astype("<i4"))
+        mapped = [_layer("LayerElementUV", "ByPolygonVertex", "IndexToDirect", record("UV", _flat(values)), numbers)]
+    same = surfaces.max(initial=0) == 0
+    chosen = record("Materials", np.zeros(1, "<i4") if same else surfaces.astype("<i4"))
     return [
         record("GeometryVersion", 124),
         record("Vertices", _flat(skin.vertices)),
         record("PolygonVertexIndex", corners.reshape(-1)),
         _layer("LayerElementNormal", "ByVertice", "Direct", record("Normals", _flat(normals))),
-        _layer("LayerElementMaterial", "AllSame", "IndexToDirect", record("Materials", np.zeros(1, "<i4"))),
+        *mapped,
+        _layer("LayerElementMaterial", "AllSame" if same else "ByPolygon", "IndexToDirect", chosen),
         record("Layer", 0, inside=[record("Version", 100), *layers]),
     ]
 
 
-def _layer(kind: str, mapping: str, reference: str, values: Record) -> Record:
+def _layer(kind: str, mapping: str, reference: str, *values: Record) -> Record:
     inside = [
         record("Version", 101),
         record("Name", ""),
         record("MappingInformationType", mapping),
         record("ReferenceInformationType", reference),
-        values,
+        *values,
     ]
     return record(kind, 0, inside=inside)
 

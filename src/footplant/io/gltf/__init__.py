@@ -141,7 +141,7 @@ def contents_of(document: Document) -> dict[str, int]:
     targets = [[_length(part, "targets") for part in _entries(mesh, "primitives")] for mesh in meshes]
     return {
         "meshes": len(meshes),
-        "skins": _length(document.json, "skins") if meshes else 0,
+        "skins": min(_length(document.json, "skins"), 1) if meshes else 0,
         "materials": _length(document.json, "materials") if meshes else 0,
         "textures": _length(document.json, "images"),
         "morph targets": sum(max(counts, default=0) for counts in targets),

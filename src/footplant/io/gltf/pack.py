@@ -92,6 +92,13 @@ class Packer:
             accessor["max"] = [value.item() for value in flat.max(axis=0)]
         return _append(self.json, "accessors", accessor)
 
+    def add_bytes(self, data: bytes) -> int:
+        """Append bytes, such as a picture's, and return their buffer view."""
+        self.tail += bytes(-len(self.tail) % 4)
+        view = {"buffer": self.buffer, "byteOffset": len(self.head) + len(self.tail), "byteLength": len(data)}
+        self.tail += data
+        return _append(self.json, "bufferViews", view)
+
     def append(self, key: str, value: dict[str, Any]) -> int:
         """Append to one of the document's lists and return the index."""
         return _append(self.json, key, value)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Clip
+from footplant.io.gltf.looks import add_looks, joints_and_weights, strongest
 from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, DocumentState, Packer
 from footplant.io.gltf.rewrite import NodeCurves, make_animation
 from footplant.io.gltf.scene import BONES, END_SITE
@@ -74,7 +75,10 @@ def _make_static_document(character: Character, skeleton: Skeleton, mesh: str) -
     shape = character.skin if mesh == "auto" else None
     if shape is None and mesh != "none":
         shape = bone_skin(skeleton)
-    if shape is not None:
+    if shape is not None and shape.looks is not None and shape is character.skin:
+        packer.append("skins", _skin(packer, shape, len(skeleton), character.name))
+        roots += add_looks(packer, shape, shape.looks, character.name)
+    elif shape is not None:
         packer.append("skins", _skin(packer, shape, len(skeleton), character.name))
         packer.append("materials", _material())
         body = {"name": character.name, "primitives": [_primitive(packer, shape)]}
@@ -134,30 +138,10 @@ def _primitive(packer: Packer, skin: Skin) -> dict[str, Any]:
         "POSITION": packer.add(skin.vertices.astype("<f4"), "VEC3", target=VERTEX_DATA, bounds=True),
         "NORMAL": packer.add(_unit(normals).astype("<f4"), "VEC3", target=VERTEX_DATA),
     }
-    joints, weights = strongest(skin)
-    for number in range(joints.shape[1] // 4):
-        part = slice(4 * number, 4 * number + 4)
-        dtype = "<u1" if len(skin.inverse_bind) <= 256 else "<u2"
-        attributes[f"JOINTS_{number}"] = packer.add(joints[:, part].astype(dtype), "VEC4", target=VERTEX_DATA)
-        attributes[f"WEIGHTS_{number}"] = packer.add(weights[:, part], "VEC4", target=VERTEX_DATA)
+    attributes |= joints_and_weights(packer, *strongest(skin), len(skin.inverse_bind))
     dtype = "<u2" if len(skin.vertices) < 65535 else "<u4"
     indices = packer.add(skin.faces.reshape(-1, 1).astype(dtype), "SCALAR", target=VERTEX_INDICES)
     return {"attributes": attributes, "indices": indices, "material": 0}
-
-
-def strongest(skin: Skin) -> tuple[NDArray, NDArray]:
-    """Return the four (eight if any vertex has more than four) strongest influences per vertex, normalised to 1."""
-    joints, weights = np.array(skin.joints), np.array(skin.weights)
-    width = 4 if (weights > 0).sum(axis=1).max(initial=0) <= 4 else 8
-    order = np.argsort(-weights, axis=1, kind="stable")[:, :width]
-    joints, weights = np.take_along_axis(joints, order, axis=1), np.take_along_axis(weights, order, axis=1)
-    missing = width - joints.shape[1]
-    joints, weights = (np.pad(array, ((0, 0), (0, max(missing, 0)))) for array in (joints, weights))
-    weights = np.maximum(weights, 0.0)
-    total = weights.sum(axis=1, keepdims=True)
-    weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), np.eye(1, width))
-    weights = weights.astype("<f4")
-    return np.where(weights > 0, joints, 0), weights
 
 
 def _unit(vectors: NDArray) -> NDArray:

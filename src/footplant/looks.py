@@ -1,0 +1,74 @@
+"""What a skin looks like: its meshes, materials, textures and morph targets, as far as file formats share them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Texture:
+    """One picture."""
+
+    name: str
+    mime: str
+    """"image/png" or "image/jpeg"."""
+    data: bytes
+    """The picture's file."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """One surface."""
+
+    name: str
+    color: tuple[float, float, float, float] = (0.72, 0.74, 0.78, 1.0)
+    """Red, green, blue and opacity, 0 to 1, linear; multiplied with the texture."""
+    texture: int | None = None
+    """Index into `Looks.textures`, or None."""
+
+
+@dataclass(frozen=True, eq=False)
+class MorphTarget:
+    """One shape that a mesh can be blended towards."""
+
+    name: str
+    vertices: NDArray
+    """(n,) vertices of the skin that it moves."""
+    offsets: NDArray
+    """(n, 3) in the skin's units and axes: how far at full weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeshPart:
+    """One mesh of the file: a range of the skin's triangles."""
+
+    name: str
+    start: int
+    """First triangle of the skin."""
+    stop: int
+    """End of its triangles."""
+    materials: NDArray
+    """(T,) index into `Looks.materials` for each triangle."""
+    uvs: NDArray | None
+    """(T, 3, 2) texture coordinates of every corner, v upwards; None without."""
+    morphs: tuple[MorphTarget, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """The looks of a skin."""
+
+    parts: tuple[MeshPart, ...]
+    materials: tuple[Material, ...]
+    textures: tuple[Texture, ...] = ()
+
+
+def scaled_looks(looks: Looks, factor: float) -> Looks:
+    """Return the looks with morph targets in other units."""
+    parts = tuple(
+        replace(part, morphs=tuple(replace(morph, offsets=morph.offsets * factor) for morph in part.morphs))
+        for part in looks.parts
+    )
+    return replace(looks, parts=parts)

@@ -1,0 +1,170 @@
+"""Looks: meshes, materials, textures and morph targets of FBX files, read and written; judged by other readers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import footplant
+from conftest import shared_data
+from footplant.io import load_takes
+from footplant.looks import Looks, Material, MeshPart, MorphTarget, Texture
+from node_env import run_node
+from ufbx_judge import counts
+
+
+def png(color: tuple[int, int, int]) -> bytes:
+    """A picture of one pixel."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    pixel = zlib.compress(b"\0" + bytes(color))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixel) + chunk(b"IEND", b"")
+
+
+@pytest.fixture
+def dressed() -> footplant.Clip:
+    """Sally in two meshes with three materials, two textures and two morph targets, waving and idle."""
+    from footplant.edits.retarget import retarget
+
+    sally = footplant.load("sample:sally").character
+    skin = sally.skin
+    assert skin is not None
+    half, count = len(skin.faces) // 2, len(skin.faces)
+    rng = np.random.default_rng(0)
+    uvs = rng.uniform(size=(count, 3, 2)).round(2)
+    head = np.unique(skin.faces[:half])[:7]
+    parts = (
+        MeshPart("body", 0, half, np.arange(half) % 2, uvs[:half],
+                 (MorphTarget("smile", head, np.full((7, 3), 0.01)), MorphTarget("frown", head[:2], -np.ones((2, 3))))),
+        MeshPart("coat", half, count, np.full(count - half, 2), uvs[half:]),
+    )  # fmt: skip
+    materials = (Material("skin", texture=0), Material("red", (1.0, 0.0, 0.0, 1.0)), Material("cloth", texture=1))
+    textures = (Texture("face", "image/png", png((200, 100, 50))), Texture("wool", "image/png", png((0, 0, 255))))
+    sally = replace(sally, skin=replace(skin, looks=Looks(parts, materials, textures)), source=None)
+    walk = footplant.load("sample:walk")
+    motion = retarget(walk, sally, copy=True).motion[:20]
+    return footplant.Clip(motion, sally, name="walk")
+
+
+def document_of(path) -> tuple[dict, bytes]:
+    data = path.read_bytes()
+    length = struct.unpack("<I", data[12:16])[0]
+    return json.loads(data[20 : 20 + length]), data[28 + length :]
+
+
+def test_glb_gets_meshes_materials_textures_and_morph_targets(dressed, tmp_path):
+    path = tmp_path / "dressed.glb"
+    footplant.save(path, dressed)
+    document, content = document_of(path)
+    assert [mesh["name"] for mesh in document["meshes"]] == ["body", "coat"]
+    assert [len(mesh["primitives"]) for mesh in document["meshes"]] == [2, 1]
+    assert [material["name"] for material in document["materials"]] == ["skin", "red", "cloth"]
+    assert document["meshes"][0]["extras"]["targetNames"] == ["smile", "frown"]
+    for image, texture in zip(document["images"], dressed.character.skin.looks.textures):
+        view = document["bufferViews"][image["bufferView"]]
+        assert content[view["byteOffset"] : view["byteOffset"] + view["byteLength"]] == texture.data
+    (messages,) = run_node("gltf_validate.mjs", [str(path)], timeout=60)
+    assert [message for message in messages if message["severity"] == 0] == []
+    # a corner keeps its place and its texture coordinate
+    part, skin = dressed.character.skin.looks.parts[1], dressed.character.skin
+    primitive = document["meshes"][1]["primitives"][0]
+
+    def array(number: int, dtype: str, width: int) -> np.ndarray:
+        accessor = document["accessors"][number]
+        view = document["bufferViews"][accessor["bufferView"]]
+        values = np.frombuffer(content, dtype, accessor["count"] * width, view["byteOffset"])
+        return values.reshape(-1, width)
+
+    corners = array(primitive["indices"], "<u2", 1)[:, 0]
+    places = array(primitive["attributes"]["POSITION"], "<f4", 3)[corners]
+    assert np.allclose(places, skin.vertices[skin.faces[part.start : part.stop].reshape(-1)], atol=1e-5)
+    uvs = array(primitive["attributes"]["TEXCOORD_0"], "<f4", 2)[corners]
+    assert np.allclose(uvs, part.uvs.reshape(-1, 2) * [1, -1] + [0, 1], atol=1e-6)
+
+
+def test_fbx_there_and_back(dressed, tmp_path):
+    """Our FBX has what was written, by ufbx's count, and is read back with the same looks."""
+    path = tmp_path / "dressed.fbx"
+    other = replace(dressed, motion=dressed.motion[5:12], name="idle")
+    footplant.save(path, dressed, takes=[dressed, other])
+    wanted = {"meshes": 2, "skins": 1, "textures": 2, "takes": 2, "materials": 3, "morph targets": 2, "cameras": 0}
+    assert counts(path) == wanted
+    takes = list(load_takes(path))
+    assert [(clip.name, len(clip.motion)) for clip in takes] == [("walk", 20), ("idle", 7)]
+    before, after = dressed.character.skin, takes[0].character.skin
+    assert after is not None
+    looks = after.looks
+    assert looks is not None
+    assert before is not None
+    assert [part.name for part in looks.parts] == ["body", "coat"]
+    assert [(m.name, m.texture) for m in looks.materials] == [("skin", 0), ("red", None), ("cloth", 1)]
+    assert [texture.data for texture in looks.textures] == [texture.data for texture in before.looks.textures]
+    for old, new in zip(before.looks.parts, looks.parts):
+        assert np.array_equal(old.materials, new.materials)
+        assert np.allclose(old.uvs, new.uvs)
+        corners = [skin.faces[part.start : part.stop].reshape(-1) for skin, part in ((before, old), (after, new))]
+        assert np.allclose(before.vertices[corners[0]], after.vertices[corners[1]], atol=1e-6)
+        assert [morph.name for morph in old.morphs] == [morph.name for morph in new.morphs]
+        for one, two in zip(old.morphs, new.morphs):
+            assert np.allclose(one.offsets, two.offsets, atol=1e-6)
+            assert np.allclose(before.vertices[one.vertices], after.vertices[two.vertices], atol=1e-6)
+    for old, new in zip((dressed, other), takes):
+        assert np.allclose(old.motion.root, new.motion.root, atol=1e-5)
+
+
+def test_fbx_is_read_by_assimp(dressed, tmp_path):
+    path = tmp_path / "dressed.fbx"
+    footplant.save(path, dressed, takes=[dressed, replace(dressed, motion=dressed.motion[5:12], name="idle")])
+    assimp = shutil.which("assimp")
+    if assimp is not None:
+        import subprocess
+
+        done = subprocess.run([assimp, "info", str(path)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0
+        facts = dict(
+            line.split(":", 1) for line in done.stdout.splitlines() if ":" in line and not line.startswith(" ")
+        )
+        found = {key.strip(): value.strip().split()[0] for key, value in facts.items() if value.strip()}
+        assert (found["Animations"], found["Materials"], found["Textures (embed.)"]) == ("2", "3", "2")
+
+
+def test_textures_beside_the_file_are_found(dressed, tmp_path):
+    """Whatever folder the file names, a picture of that name beside it is meant; nothing else is opened."""
+    path = tmp_path / "dressed.fbx"
+    bare = replace(dressed.character.skin.looks, textures=(Texture("face", "image/png", b""),) * 2)
+    skin = replace(dressed.character.skin, looks=bare)
+    footplant.save(path, replace(dressed, character=replace(dressed.character, skin=skin)))
+    without = footplant.load(path)
+    assert without.character.skin.looks.textures == ()
+    assert any("'face.png' was not read: it is not beside the file" in note for note in without.notes)
+    (tmp_path / "FACE.PNG").write_bytes(png((1, 2, 3)))
+    found = footplant.load(path).character.skin.looks
+    assert [texture.data for texture in found.textures] == [png((1, 2, 3))]
+    (tmp_path / "FACE.PNG").write_bytes(b"BM not a picture of ours")
+    assert any("only PNG and JPEG" in note for note in footplant.load(path).notes)
+
+
+@pytest.mark.named("fbx/archer/ArcherRi01.fbx")
+def test_a_real_character_keeps_its_pictures(shared, tmp_path):
+    """Two meshes, each with a picture beside the file: into GLB and FBX."""
+    path = shared_data("fbx/archer/ArcherRi01.fbx")
+    clip = footplant.load(path)
+    footplant.save(tmp_path / "archer.glb", clip)
+    document, content = document_of(tmp_path / "archer.glb")
+    pictures = []
+    for image in document["images"]:
+        view = document["bufferViews"][image["bufferView"]]
+        pictures.append(content[view["byteOffset"] : view["byteOffset"] + view["byteLength"]])
+    assert pictures == [(path.parent / name).read_bytes() for name in ("ArcherRi01.png", "ArcherRi01_W.PNG")]
+    assert len(document["meshes"]) == 2
+    footplant.save(tmp_path / "archer.fbx", clip)
+    assert counts(tmp_path / "archer.fbx") == counts(path)
