@@ -51,7 +51,7 @@ def dressed() -> footplant.Clip:
     textures = (Texture("face", "image/png", png((200, 100, 50))), Texture("wool", "image/png", png((0, 0, 255))))
     sally = replace(sally, skin=replace(skin, looks=Looks(parts, materials, textures)), source=None)
     walk = footplant.load("sample:walk")
-    motion = retarget(walk, sally, copy=True).motion[:20]
+    motion = retarget(walk, sally, method="copy").motion[:20]
     return footplant.Clip(motion, sally, name="walk")
 
 

@@ -97,7 +97,7 @@ def knight(tmp_path) -> Path:
     path = tmp_path / "knight.glb"
     from footplant.edits.retarget import retarget
 
-    solution = retarget(walk, sally, copy=True)
+    solution = retarget(walk, sally, method="copy")
     parts = {"idle": solution.motion[:5], "wave": solution.motion[5:12]}
     takes = [footplant.Clip(motion, sally, name=name) for name, motion in parts.items()]
     footplant.save(path, takes[0], takes=takes)
