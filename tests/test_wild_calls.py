@@ -48,7 +48,7 @@ from footplant.blending import blend, compose, distance, graph, loops, matching,
 from footplant.constraints.doorways import Doorway
 from footplant.contacts import detection, ground, hanging, importance, stillness
 from footplant.contacts.settings import StillnessSettings
-from footplant.edits import compare, drag, fit, merge, morph, morphology_independent, path, puppet, repair
+from footplant.edits import compare, drag, everyday, fit, merge, morph, morphology_independent, path, puppet, repair
 from footplant.edits import retarget as retargeting
 from footplant.edits import terrain as terrains
 from footplant.feet import detached, foot_curves, kept_plants, lead_in, palms, planting, soles, stances, steps, travel
@@ -1043,7 +1043,7 @@ DEAR: dict[str, Draw] = {
         lead_in=d(word("keep", "drop")),
     ),
     "terrain": lambda d: terrains.terrain(d(clips), d(floors)),
-    "path": lambda d: path.path(
+    "bend": lambda d: path.bend(
         d(clips), curves.circle(3.0), timing=d(word("keep", "arc")), plant_at=d(word("middle", "start"))
     ),
     "morph": lambda d: morph.morph(d(clips), d(st.lists(characters, max_size=2))),
@@ -1074,6 +1074,19 @@ DEAR: dict[str, Draw] = {
         at=d(st.sampled_from((None, (0.5, 0.3), (np.nan, 0.0), (99.0, -9.0)))),
         fps=d(st.one_of(st.none(), real(30.0))),
     ),
+    "trim": lambda d: everyday.trim(
+        d(clips),
+        d(st.one_of(st.none(), real(0.1))),
+        d(st.one_of(st.none(), real(0.3))),
+        frames=d(st.sampled_from((None, None, (0, 3), (3, 0), (-1, 10**9)))),
+        lead_in=d(word("keep", "drop")),
+    ),
+    "resample": lambda d: everyday.resample(d(clips), d(real(30.0))),
+    "mirror": lambda d: everyday.mirror(d(clips)),
+    "loop": lambda d: loops.loop(
+        d(clips), d(whole(1)), ends=d(st.sampled_from((None, (0.0, 0.2), (0.2, 0.1), (np.nan, 1.0), (-5.0, 99.0))))
+    ),
+    "join": lambda d: transition.join(d(st.lists(clips, max_size=2)), seconds=d(real(0.3))),
     "cut_loop": lambda d: loops.cut_loop(
         d(motions), d(characters), *d(st.sampled_from(((0.0, 0.2), (0.2, 0.1), (np.nan, 1.0), (-5.0, 99.0))))
     ),
@@ -1113,7 +1126,8 @@ ELSEWHERE = {
 """Entries that take files: `tests/fuzz`, `test_cut_files` and the tests of each format."""
 
 ANSWERS = {
-    "AcrossFrames", "Conversion", "Dataset", "NormalizedLimb", "NormalizedSpline", "Project", "Report", "Scaled", "Take"
+    "AcrossFrames", "Conversion", "Dataset", "NormalizedLimb", "NormalizedSpline", "Project", "Report", "Result",
+    "Scaled", "Status", "Take",
 }  # fmt: skip
 """Base classes, and types that hold answers."""
 
