@@ -220,7 +220,8 @@ def print_summary(result: Result, title: str, out: str, page: str | None = None)
     report, character = result.report, result.character
     size = f"{counted(len(character.skeleton), 'joint')}, {character.height:.2f} m" if character.height else "a prop"
     print(title)
-    print(f"  {result.motion.timing}, on {character.name} ({size})")
+    solved = f"{report.status}: " if report.constraints else ""
+    print(f"  {solved}{result.motion.timing}, on {character.name} ({size})")
     print(f"  {_worst_plant(report)}")
     for line in _to_look_at(report):
         print(f"  {line}")
