@@ -82,7 +82,9 @@ class _Bounds:
         reference was recorded on another body, which may be thinner.
         """
         apart = high = None
-        lean = shank_rows(posed, character, legs, planted, own)
+        # what the knee can turn instead is asked of nobody else
+        twisted = twist_shanks(posed.motion, character, legs, own)
+        lean = shank_rows(posed if twisted is posed.motion else Kinematics(twisted), character, legs, planted, own)
         if other_body:
             apart = legs_apart(posed, character, legs, planted[0] & planted[1])
             lean = _replaced(lean, knee_rows(posed, character, legs, planted, ground))
