@@ -179,7 +179,7 @@ def test_saving_needs_a_format_that_writes(tmp_path, monkeypatch):
     from types import ModuleType
 
     reader = ModuleType("reader")
-    monkeypatch.setattr(footplant.io.registry, "format_of", lambda path: reader)
+    monkeypatch.setattr(footplant.io.registry, "find_format", lambda path: reader)
     with pytest.raises(FormatError, match="can be read but not written"):
         footplant.save(tmp_path / "clip.bvh", random_motion())
 

@@ -214,7 +214,7 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
 
 class TestFiles:
     def test_a_motion_is_not_markers(self, folder, tmp_path):
-        with pytest.raises(FormatError, match=r"holds markers, not the motion of a skeleton; footplant\.load_markers"):
+        with pytest.raises(FormatError, match=r"holds markers, not the motion of a skeleton; footplant\.solve_markers"):
             footplant.load(folder / "walk.c3d")
         footplant.save(tmp_path / "walk.bvh", footplant.load("sample:walk"))
         with pytest.raises(FormatError, match="holds the motion of a skeleton, not markers"):

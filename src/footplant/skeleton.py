@@ -437,10 +437,10 @@ class Character:
     """The mesh, or None."""
     height: float = 0.0
     """Standing height, metres, from sole to crown along the bones, so that it does not depend on the pose."""
-    not_humanoid: str = ""
-    """Why it has no roles, in one clause, if its file was read and no humanoid was found in it."""
     source: Any = field(default=None, repr=False)
     """The file's own document, kept by the format that read it so that a motion can be written onto the same meshes."""
+    not_humanoid: str = ""
+    """Why it has no roles, in one clause, if its file was read and no humanoid was found in it."""
 
     def __post_init__(self) -> None:
         """Check that the parts belong to the skeleton."""

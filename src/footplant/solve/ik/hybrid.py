@@ -298,7 +298,7 @@ class Hybrid:
         out = np.zeros((len(offsets), len(self.limbs), 2))
         for number, limb in enumerate(self.limbs.values()):
             upper, lower = (
-                sum(np.linalg.norm(offsets[:, joint], axis=1) for joint in bone[1:])
+                np.linalg.norm(offsets[:, list(bone[1:])], axis=2).sum(axis=1)
                 for bone in (skeleton.chain(limb.lower, limb.upper), skeleton.chain(limb.end, limb.lower))
             )
             out[:, number, 0] = end_distance(upper, lower, limb.flexion[1]) / HYBRID.usable_length
