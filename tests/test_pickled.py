@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import pickle
@@ -108,11 +109,18 @@ HOSTILE = {
 def test_hostile_pickles_are_refused_at_once(name, tmp_path):
     data, said = HOSTILE[name]
     before = set(sys.modules)
-    started = time.process_time()
-    with pytest.raises(FormatError, match=said) as caught:
-        read_pickle(data, tmp_path / "hostile.pkl")
-    # hundredths of a second by itself; collecting what other tests left behind may fall into it
-    assert time.process_time() - started < 5.0
+    spent = []
+    gc.disable()  # what other tests left behind is not collected meanwhile
+    try:
+        for _ in range(3):
+            started = time.process_time()
+            with pytest.raises(FormatError, match=said) as caught:
+                read_pickle(data, tmp_path / "hostile.pkl")
+            spent.append(time.process_time() - started)
+    finally:
+        gc.enable()
+    # decompressing takes longer; the quickest of three is not disturbed by other work
+    assert min(spent) < (0.1 if name != "a bomb" else 1.0)
     assert "hostile.pkl" in str(caught.value)
     assert set(sys.modules) == before
 
