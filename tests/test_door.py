@@ -325,12 +325,13 @@ def test_arguments_are_value_errors_too():
 def test_what_we_use_of_numbas_insides_is_there():
     """Private names of numba that `footplant.kernels` stands on: a release without them fails here."""
     from numba.core import caching, config
+    from numba.core.compiler import Flags
     from numba.core.cpu import CPUTargetOptions
     from numba.core.registry import CPUDispatcher
 
     for name, wanted in {
         "CompileResultCacheImpl": ("_locator_classes", "check_cachable", "reduce", "rebuild"),
-        "FunctionCache": ("_impl_class", "_index_key", "load_overload", "save_overload"),
+        "FunctionCache": ("_impl_class", "_index_key", "_load_overload", "load_overload", "save_overload"),
         "IndexDataCacheFile": ("load", "save", "_load_index", "_load_data"),
         "_CacheLocator": ("get_cache_path", "get_source_stamp", "get_disambiguator", "from_function"),
     }.items():
@@ -341,6 +342,10 @@ def test_what_we_use_of_numbas_insides_is_there():
     assert hasattr(CPUTargetOptions, "_nrt"), "numba has no target option _nrt any more: see kernels.uncounted_jit"
     assert hasattr(config, "BOUNDSCHECK"), "numba's config has no BOUNDSCHECK any more: see kernels.environment_hash"
     assert hasattr(config, "OPT"), "numba's config has no OPT any more: see kernels.environment_hash"
+    assert Flags().values() == {name: getattr(Flags(), name) for name in Flags.options}, (
+        "see kernels.ahead.memoise_typing"
+    )
+    assert isinstance(Flags()._values, dict), "see kernels.ahead.memoise_typing"
     dispatcher = CPUDispatcher(lambda x: x)
     wanted = ("_cache", "_cache_misses", "_compile_for_args", "_insert", "add_overload", "compile", "get_call_template",
               "overloads", "targetoptions")  # fmt: skip

@@ -295,21 +295,26 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig, target_context) -> Any:
         target_context.refresh()
-        if self._shipped is not None:
-            found = self._shipped.load(without_processor(self._index_key(sig, target_context.codegen())))
-            if found is not None:
-                return self._impl.rebuild(target_context, found)
-        if not self._kept:
-            _say_compiling()
-            return None
-        found = super().load_overload(sig, target_context)
-        if found is None:
-            self._locked = _lock(self._impl.filename_base)
-            # another process may have compiled it in the meantime
-            found = super().load_overload(sig, target_context)
+        found = self._load_shipped(sig, target_context)
+        if found is None and self._kept:
+            found = self._load_kept(sig, target_context)
+            if found is None:
+                self._locked = _lock(self._impl.filename_base)
+                # another process may have compiled it in the meantime
+                found = self._load_kept(sig, target_context)
         if found is None:
             _say_compiling()
         return found
+
+    def _load_shipped(self, sig, target_context) -> Any:
+        if self._shipped is None:
+            return None
+        found = self._shipped.load(without_processor(self._index_key(sig, target_context.codegen())))
+        return None if found is None else self._impl.rebuild(target_context, found)
+
+    def _load_kept(self, sig, target_context) -> Any:
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def save_overload(self, sig, data) -> None:
         if self._kept:
