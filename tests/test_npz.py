@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 import footplant
 from footplant import rotation, samples
 from footplant.clip import Clip
 from footplant.errors import FormatError
+from footplant.io import load, save
 from footplant.io import npz as format_npz
 from footplant.io.npz import archive, bodies
 from footplant.kinematics import Kinematics
-from footplant.motion import Motion
+from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character, Skeleton
 from npz_made import archive as zip_of
 from npz_made import describe, header, npy, npz, zipped
@@ -367,3 +369,44 @@ def test_kinematics_of_the_mean_body_by_hand():
     places = dict(zip(pose.skeleton.names, Kinematics(pose).positions[0]))
     arm = places["left_wrist"] - places["left_shoulder"]
     assert arm == pytest.approx([0.0, 0.51, -0.02], abs=0.03)
+
+
+def test_smpl_parameters_are_written_as_they_were_read(tmp_path):
+    # arrange: z up as in AMASS, with a body's shape
+    up = Rotation.from_euler("x", 90, degrees=True)
+    poses = RNG.normal(scale=0.3, size=(12, 72))
+    poses[:, :3] = (up * Rotation.from_rotvec(poses[:, :3])).as_rotvec()
+    betas = RNG.normal(size=16)
+    data = npz(poses=poses, trans=TRANS, betas=betas, gender="female", mocap_framerate=60)
+    (tmp_path / "in.npz").write_bytes(data)
+    # act
+    save(tmp_path / "out.npz", load(tmp_path / "in.npz"), layout="smpl")
+    # assert
+    with np.load(tmp_path / "out.npz") as out:
+        np.testing.assert_allclose(out["trans"], TRANS, atol=1e-6)
+        np.testing.assert_allclose(out["betas"], betas, atol=1e-6)
+        assert str(out["gender"]) == "female"
+        assert float(out["mocap_framerate"]) == 60.0
+        ours, theirs = (Rotation.from_rotvec(p.reshape(-1, 3)) for p in (out["poses"], poses))
+        assert (ours.inv() * theirs).magnitude().max() < 1e-6
+
+
+@pytest.mark.parametrize("layout", ["smpl", "smplh", "smplx"])
+def test_the_mean_bodies_are_targets_for_smpl_parameters(tmp_path, layout):
+    character = load(f"sample:{layout}").character
+    still = rest_motion(character.skeleton, 3)
+    save(tmp_path / "rest.npz", still, character=character, layout=layout)
+    with np.load(tmp_path / "rest.npz") as out:
+        # at rest every joint but the root, which turns y up to z up, is at zero
+        assert np.abs(out["poses"][:, 3:]).max() < 1e-6
+        np.testing.assert_allclose(out["poses"][:, :3], [[np.pi / 2, 0.0, 0.0]] * 3, atol=1e-6)
+    np.testing.assert_allclose(
+        Kinematics(load(tmp_path / "rest.npz").motion).positions, Kinematics(still).positions, atol=1e-6
+    )
+
+
+def test_other_bodies_are_not_written_as_smpl_parameters(tmp_path):
+    with pytest.raises(FormatError, match=r"expected a motion of SMPL's body, got one without .* retarget it onto"):
+        save(tmp_path / "out.npz", load("sample:walk"), layout="smpl")
+    with pytest.raises(FormatError, match="expected a layout among footplant, smpl"):
+        save(tmp_path / "out.npz", load("sample:walk"), layout="amass")

@@ -53,6 +53,10 @@ def convert(
             metavar="AXIS", help="Vertical axis to write (BVH, TRC): y, z, … (default: as read from BVH, else y)."
         ),
     ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Arrays to write (.npz): footplant (the default), smpl, smplh or smplx."),
+    ] = None,
     character: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same skeleton).")
     ] = None,
@@ -78,13 +82,15 @@ def convert(
         markers.convert(file, out, reading, to_units, to_up, json, character=character)
         return
     module = writer_of(out)
-    options = _writing_options(target, module, to_units, to_up)
+    options = _writing_options(target, module, to_units, to_up, layout)
     clips = _read(file, module, reading)
     figures = reading.figure is None and _can_write_others(clips[0], module)
     every = len(clips) > 1 or len(clips[0].takes) <= 1
     source = None if file.startswith(SAMPLE) else format_of(file)
     chosen = [name for name, value in (("take", reading.take), ("figure", reading.figure)) if value is not None]
     lost = losses(clips[0], source, module, takes=every, figures=figures, chosen=chosen)
+    if layout not in (None, "footplant"):
+        lost += _lost_parameters(clips[0], module, layout)
     if not figures:
         clips = [replace(clip, others=()) for clip in clips]
     if character is not None:
@@ -143,6 +149,11 @@ def convert(
         note(f"note: {text}")
 
 
+def _lost_parameters(clip: Clip, module: ModuleType, layout: str) -> list[str]:
+    """Return what the parameters of a body model cannot hold; nothing for a layout that `save` will refuse."""
+    return module.smpl_losses(clip, layout) if layout in module.MODELS else []
+
+
 def _one_target(argument: str | None, option: str | None) -> str:
     """Return where to write: the second argument or the option -o, not both."""
     from footplant.errors import FormatError
@@ -185,12 +196,17 @@ def _parameters(module: ModuleType) -> Mapping[str, Parameter]:
     return signature(module.save).parameters if hasattr(module, "save") else {}
 
 
-def _writing_options(target: Path, module: ModuleType, units: str | None, up: str | None) -> dict[str, Any]:
+def _writing_options(
+    target: Path, module: ModuleType, units: str | None, up: str | None, layout: str | None
+) -> dict[str, Any]:
     from footplant.errors import FormatError
     from footplant.io import formats
 
-    options = {name: value for name, value in (("units", unit(units)), ("up", up)) if value is not None}
-    for name in options:
+    if layout is not None and "layout" not in _parameters(module):
+        raise FormatError(f"--layout is for .npz; {target.suffix} has one layout", path=target)
+    given = (("units", unit(units)), ("up", up), ("layout", layout))
+    options = {name: value for name, value in given if value is not None}
+    for name in options.keys() - {"layout"}:
         if name not in _parameters(module):
             able = sorted({e for e, other in formats().items() if name in _parameters(other)})
             fixed = {"units": "unit", "up": "vertical axis"}[name]

@@ -55,14 +55,15 @@ def losses(
 
 def _lost_looks(clip: Clip, source: ModuleType | None, target: ModuleType, files: str) -> list[str]:
     """Return the loss of the mesh, or of what its source file has besides it."""
-    from footplant.io.source import pack_source, writes_onto
+    from footplant.io.source import Packable, PackedSource, pack_source, writes_onto
 
-    if clip.character.skin is None and clip.character.source is None:
+    own = clip.character.source if isinstance(clip.character.source, Packable | PackedSource) else None
+    if clip.character.skin is None and own is None:
         return []
     # a format may write onto the character's own file; a project contains that file
-    if "skin" in target.holds and (source is target or "constraints" in target.holds or clip.character.source is None):
+    if "skin" in target.holds and (source is target or "constraints" in target.holds or own is None):
         return []
-    packed = pack_source(clip.character.source)
+    packed = pack_source(own)
     if "skin" in target.holds and writes_onto(target, packed):
         return []
     carried = [] if packed is None else list(packed.carries)

@@ -25,6 +25,8 @@ from footplant.text_files import require_file
 
 SAMPLE = "sample:"
 """Prefix of the name of a sample that ships with the package, in place of a file name."""
+SMPL_BODIES = ("smpl", "smplh", "smplx")
+"""Samples that are mean bodies of the SMPL family: targets for motions that are to be saved as its parameters."""
 _GIT_LFS_POINTER = b"version https://git-lfs"
 """First bytes of the pointer that stands in a Git checkout for a large file that was not fetched."""
 
@@ -166,9 +168,14 @@ def _load_sample(name: str) -> Clip:
     if name in samples.CHARACTERS:
         character = samples.load_character(name)
         return Clip(motion=rest_motion(character.skeleton), character=character, name=name)
+    if name in SMPL_BODIES:
+        from footplant.io.conversion import clip_from_raw
+        from footplant.io.npz import smpl_character
+
+        return clip_from_raw(smpl_character(name), name)
     if name not in samples.MOTIONS:
-        known = ", ".join((*samples.MOTIONS, *samples.CHARACTERS))
-        near = get_close_matches(name, (*samples.MOTIONS, *samples.CHARACTERS), 1)
+        known = ", ".join((*samples.MOTIONS, *samples.CHARACTERS, *SMPL_BODIES))
+        near = get_close_matches(name, (*samples.MOTIONS, *samples.CHARACTERS, *SMPL_BODIES), 1)
         meant = f"; did you mean {SAMPLE}{near[0]}?" if near else ""
         raise FormatError(f"expected a sample among {known}; got {name!r}{meant}", path=f"{SAMPLE}{name}")
     return samples.load(name)

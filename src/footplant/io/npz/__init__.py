@@ -23,7 +23,8 @@ from footplant.io.npz.features import is_humanml, read_humanml
 from footplant.io.npz.native import is_native, read_native
 from footplant.io.npz.native import save as save_native
 from footplant.io.npz.robots import find_angles, read_robot
-from footplant.io.npz.smpl import find_pose, read_smpl
+from footplant.io.npz.smpl import find_pose, read_smpl, smpl_character
+from footplant.io.npz.smpl_write import MODELS, save_smpl, smpl_losses
 from footplant.io.npz.values import read_values
 from footplant.io.pickled import looks_like_pickle, read_pickle
 from footplant.io.robot_models import missing_model
@@ -86,11 +87,18 @@ def parse(
     raise FormatError(_describe(archive), path=path)
 
 
-def save(path: str | Path, clip, **options) -> None:
-    """Save a clip as Footplant's own arrays (.npz): see `native.save`. Pickles and single arrays are not written."""
+def save(path: str | Path, clip, *, layout: str = "footplant", **options) -> None:
+    """Save a clip as arrays (.npz); pickles and single arrays are not written.
+
+    layout: "footplant", our own arrays (`native.save`), or "smpl", "smplh", "smplx": parameters of these models
+    (`smpl_write`), for motions on a body of that family.
+    """
     if Path(path).suffix.lower() not in (".npz", ".npy"):
         raise FormatError("pickles can be read but not written; .npz holds the same arrays", path=path)
-    save_native(path, clip, **options)
+    if layout == "footplant":
+        save_native(path, clip, **options)
+    else:
+        save_smpl(path, clip, layout, **options)
 
 
 def _describe(archive: Archive) -> str:
@@ -111,4 +119,4 @@ def _describe(archive: Archive) -> str:
     return f"{wanted}, got an array {header}: {guess}"
 
 
-__all__ = ["extensions", "holds", "load", "parse", "save"]
+__all__ = ["MODELS", "extensions", "holds", "load", "parse", "save", "smpl_character", "smpl_losses"]

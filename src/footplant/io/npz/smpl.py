@@ -19,6 +19,7 @@ from footplant.io.npz.archive import Archive
 from footplant.io.npz.arrays import MAX_LENGTH, find_rate
 from footplant.io.npz.bodies import BY_JOINTS, Body
 from footplant.io.npz.posing import BLOCK, upright
+from footplant.io.npz.smpl_write import BETAS, MODELS, SmplSource
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
@@ -104,8 +105,26 @@ def read_smpl(
     motion = Motion(skeleton, places + pelvis, local, rate)
     return RawCharacter(
         name, skeleton, (Take(name or "motion", frames, rate),), lambda take: motion,
-        scale=1.0, up=up, roles=body.roles, skin=skin, notes=tuple(notes),
+        scale=1.0, up=up, roles=body.roles, skin=skin, source=_source(archive, shape, np.array(pelvis)),
+        notes=tuple(notes),
     )  # fmt: skip
+
+
+def _source(archive: Archive, shape: str | None, pelvis: NDArray) -> SmplSource:
+    """Return what the file says of its body's shape, so that it can be written again."""
+    betas = np.zeros(BETAS) if shape is None else np.asarray(archive.floats(shape), float)
+    gender = archive.headers.get("gender")
+    words = archive.strings("gender") if gender is not None and gender.dtype.kind in "US" and not gender.shape else ()
+    return SmplSource((betas[0] if betas.ndim == 2 else betas).reshape(-1), words[0] if words else "neutral", pelvis)
+
+
+def smpl_character(layout: str) -> RawCharacter:
+    """Return the mean body of a model of the family (a key of `MODELS`) at rest, y up: a target to retarget onto."""
+    body = MODELS[layout]
+    source = SmplSource(np.zeros(BETAS), "neutral", np.array(body.pelvis))
+    return RawCharacter(
+        layout, rest_skeleton(body, rotation.IDENTITY), scale=1.0, up="y", roles=body.roles, source=source
+    )
 
 
 def _from_matrices(archive: Archive, key: str, matrices: NDArray) -> NDArray:
