@@ -317,7 +317,7 @@ class TestRobots:
             (b"<robot><link name='a'/><joint type='revolute'><parent link='a'/><child link='a'/></joint></robot>",
              "no joint's child"),
             (b"<mujoco><worldbody><body pos='1 2'/></worldbody></mujoco>", "expected 3 numbers"),
-            (b"<mujoco><worldbody><body><joint axis='0 0 0'/></body></worldbody></mujoco>", "length 0"),
+            (b"<mujoco><worldbody><body><freejoint/><joint axis='0 0 0'/></body></worldbody></mujoco>", "length 0"),
         ],
     )  # fmt: skip
     def test_damaged_models(self, data, said):
