@@ -80,14 +80,17 @@ def test_options_change_the_solution(capsys, tmp_path):
         "scaled": (), "kept": ("--keep-footsteps",), "smooth": ("--method", "hierarchical", "--smooth"),
         "fast": ("--fast",), "copied": ("--method", "copy"),
     }  # fmt: skip
-    drifts, ends = {}, {}
+    drifts, ends, methods = {}, {}, {}
     for name, options in ways.items():
         out = tmp_path / f"{name}.bvh"
         code, text, _ = run(capsys, "retarget", "sample:walk", "--to", "sample:short", "-o", out, "--json", *options)
         assert code == 0
         drifts[name] = max(p["drift"] for p in json.loads(text)["after"]["plants"] if "palm" not in p["point"])
+        methods[name] = json.loads(text)["method"]
         ends[name] = footplant.load(out).motion.root[-1, 2] - footplant.load(out).motion.root[0, 2]
-    assert max(drifts["scaled"], drifts["kept"]) < 2.0
+    assert max(drifts["scaled"], drifts["kept"], drifts["fast"]) < 2.0
+    assert methods["scaled"] == "whole-body"
+    assert methods["fast"].startswith("hierarchical")
     assert ends["kept"] > 1.5 * ends["scaled"]
     assert ends["copied"] == pytest.approx(ends["scaled"], rel=0.02)
 
@@ -105,6 +108,9 @@ def test_refusals(capsys, tmp_path, shared):
     out = tmp_path / "a.glb"
     assert "'nothing'" in fails(capsys, "sample:nothing", "--to", "sample:sally", "-o", out)
     assert "sally2" in fails(capsys, "sample:walk", "--to", "sample:sally2", "-o", out)
+    assert "give --fast or --method" in fails(
+        capsys, "sample:walk", "--to", "sample:sally", "-o", out, "--fast", "--method", "copy"
+    )
     assert "expected a method among" in fails(
         capsys, "sample:walk", "--to", "sample:sally", "-o", out, "--method", "magic"
     )

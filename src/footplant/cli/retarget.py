@@ -26,14 +26,22 @@ def retarget(
         ),
     ] = False,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="METHOD",
             help="whole-body (feet, legs and hips, then arms), hierarchical, filtered, perframe, warping, perkey, "
-            "spacetime, puppet (frame by frame, as if live), or copy (rotations alone: feet skate).",
+            "spacetime, puppet (frame by frame, as if live), or copy (rotations alone: feet skate); whole-body by "
+            "default.",
         ),
-    ] = "whole-body",
-    fast: Annotated[bool, typer.Option("--fast", help="Leave arms as they are copied: a quarter of the time.")] = False,
+    ] = None,
+    fast: Annotated[
+        bool,
+        typer.Option(
+            "--fast",
+            help="Feet only, by the hierarchical method: a third of the time. Legs bend where they are too long, arms "
+            "may run into the body.",
+        ),
+    ] = False,
     exact: Exact = True,
     lead_in: LeadInOption = "keep",
     ground: GroundAt = None,
@@ -66,9 +74,13 @@ def retarget(
     from footplant.edits.retarget import retarget as solve
     from footplant.errors import ConstraintError, FormatError
     from footplant.feet.floor import find_floor, put_floor_at
+    from footplant.feet.planting import WHOLE_BODY
     from footplant.io import SAMPLE
     from footplant.quality.fidelity import fidelity
 
+    if fast and method is not None:
+        raise ConstraintError("--fast chooses the method itself: give --fast or --method, not both")
+    method = method or ("hierarchical" if fast else WHOLE_BODY)
     chosen = check_method(method, exact, COPY, PUPPET)
     wish = lead_in_option(lead_in)
     if method == PUPPET and constraints is not None:
