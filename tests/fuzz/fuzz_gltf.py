@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -48,4 +49,42 @@ def corpus() -> list[bytes]:
         }
     ]
     sparse.animate("a", (1, "translation", [0.0, 1.0], [[0, 0, 0], [1, 1, 1]]))
-    return [sound.gltf(), sound.glb(), lone.gltf(), sparse.gltf(), json.dumps({"asset": {"version": "2.0"}}).encode()]
+    packed = Made(nodes=[{"children": [1]}, {}])
+    stream = bytes([160, 0, 0, 0, 0]) + bytes(32)
+    packed.view(stream)
+    stated = {"buffer": 0, "byteLength": len(stream), "byteStride": 4, "count": 16, "mode": "ATTRIBUTES"}
+    packed.json["bufferViews"].append(
+        {"buffer": 0, "byteLength": 64, "extensions": {"EXT_meshopt_compression": stated}}
+    )
+    packed.json["accessors"] = [{"componentType": 5126, "count": 2, "type": "VEC3", "bufferView": 1}]
+    packed.animate("a", (1, "translation", [0.0, 1.0], [[0, 0, 0], [1, 1, 1]]))
+    packed.json["animations"][0]["samplers"][0]["output"] = 0
+    old = {
+        "asset": {"version": "1.0"},
+        "buffers": {"b": {"uri": "data:;base64," + "AACAPwAAAEAAAIA/AAAAQAAAgD8AAABA" * 8, "byteLength": 192}},
+        "bufferViews": {"v": {"buffer": "b", "byteOffset": 0}},
+        "accessors": {
+            "t": {"bufferView": "v", "componentType": 5126, "count": 2, "type": "SCALAR"},
+            "p": {"bufferView": "v", "componentType": 5126, "count": 2, "type": "VEC3", "byteStride": 16},
+            "j": {"bufferView": "v", "componentType": 5126, "count": 2, "type": "VEC4"},
+            "m": {"bufferView": "v", "componentType": 5126, "count": 1, "type": "MAT4"},
+        },
+        "meshes": {"m": {"primitives": [{"attributes": {"POSITION": "p", "WEIGHT": "j"}}]}},
+        "nodes": {"a": {"children": ["c"], "jointName": "A"}, "c": {"meshes": ["m", "m"], "skin": "s"}},
+        "skins": {"s": {"jointNames": ["A"], "inverseBindMatrices": "m", "bindShapeMatrix": [2.0] * 16}},
+        "animations": {"x": {
+            "parameters": {"T": "t", "P": "p"}, "samplers": {"s": {"input": "T", "output": "P"}},
+            "channels": [{"sampler": "s", "target": {"id": "a", "path": "translation"}}],
+        }},
+        "materials": {"r": {"values": {"diffuse": [1, 0, 0, 1]}}},
+    }  # fmt: skip
+    oldest = json.dumps(old).encode()
+    extra = [packed.gltf(), oldest, b"glTF" + struct.pack("<IIII", 1, 20 + len(oldest), len(oldest), 0) + oldest]
+    return [
+        *extra,
+        sound.gltf(),
+        sound.glb(),
+        lone.gltf(),
+        sparse.gltf(),
+        json.dumps({"asset": {"version": "2.0"}}).encode(),
+    ]

@@ -58,7 +58,6 @@ def read_characters(document: Document) -> tuple[RawCharacter, ...]:
                 read_bind_matrices(scene, number, len(joints))
             notes = list(document.notes)
             animations = read_animations(document, len(scene.entries))
-            animations = _readable(animations, notes)
             bones = read_human_bones(document, len(scene.entries), notes)
             notes += constraint_notes(scene.entries)
             if bones is not None and bones.extension == ANIMATION and bones.nodes:
@@ -75,16 +74,6 @@ def read_characters(document: Document) -> tuple[RawCharacter, ...]:
             )
         except (SkeletonError, MotionError) as error:
             raise FormatError(str(error), path=document.path) from error
-
-
-def _readable(animations: list[Animation], notes: list[str]) -> list[Animation]:
-    """Return the animations without those whose data is compressed."""
-    if not animations or None not in animations[0].document.buffers:
-        return animations
-    kept = [a for a in animations if not any(a.document.compressed(n) for c in a.channels for n in (c.input, c.output))]
-    if len(kept) < len(animations):
-        notes.append(f"{len(animations) - len(kept)} animations are compressed with meshopt, which is not supported")
-    return kept
 
 
 def _raw_character(

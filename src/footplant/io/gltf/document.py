@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import os
 import re
 import struct
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError
+from footplant.io.gltf import meshopt, version1
 from footplant.io.json import REQUIRED, Json, describe, read_json
 
 MAGIC = b"glTF"
@@ -32,6 +34,8 @@ MEMORY_FACTOR = 10
 """Upper bound on implicit arrays (accessors of zeros without data), as a multiple of the file's size …"""
 MEMORY_FLOOR = 1 << 20
 """… but never below this many bytes, so that small files may have small arrays of zeros."""
+DECODED_BYTES = 1 << 26
+"""Views that are compressed with meshopt may decode to this many bytes in all, or to MEMORY_FACTOR times the file."""
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
@@ -53,13 +57,29 @@ class Document:
         """The binary chunk of a GLB, or None."""
         self.json: dict[str, Any] = read_json(self.chunks[0][1], self.path, self.notes)
         """The JSON as Python values; never modified."""
+        self.upgraded = version1.is_version1(self.json)
+        """Whether the file is glTF 1.0; then the JSON is what it says in 2.0."""
+        if self.upgraded:
+            body = self.bin
+            self.json = version1.upgrade(self.json, self.path, body, lambda text: self._reader(text, body), self.notes)
         self.top = Json(self.json, "", self.path)
         self._check_version()
         self.buffers = [self._read_buffer(number, entry) for number, entry in enumerate(self.top.objects("buffers"))]
-        """Each buffer's bytes; None for a buffer without data (the fallback of a compressed buffer)."""
+        """Each buffer's bytes; None for a buffer without data: it stands for what compressed views decode to."""
         self.size = len(data) + sum(len(b) for b in self.buffers if b is not None and b is not self.bin)
         """Bytes of the file and its external buffers; memory limits scale with it."""
         self._cache: dict[int, NDArray] = {}
+        self._decoded: dict[int, bytes] = {}
+
+    def _reader(self, document: dict[str, Any], body: memoryview | None) -> Document:
+        """Return a document of a JSON and of this file's binary part."""
+        text = json.dumps(document).encode()
+        text += b" " * (-len(text) % 4)
+        chunks = struct.pack("<II", len(text), JSON_CHUNK) + text
+        if body is not None:
+            padded = bytes(body) + bytes(-len(body) % 4)
+            chunks += struct.pack("<II", len(padded), BIN_CHUNK) + padded
+        return Document(self.path, MAGIC + struct.pack("<II", 2, 12 + len(chunks)) + chunks)
 
     def _fail(self, where: str | None, message: str) -> NoReturn:
         raise FormatError(message, path=self.path, where=where)
@@ -71,12 +91,14 @@ class Document:
         magic, version, length = struct.unpack_from("<4sII", data)
         if magic != MAGIC:
             self._fail("header", f"expected a GLB file (it starts with {MAGIC!r}), got {magic!r}")
-        if version != 2:
-            self._fail("header", f"expected GLB version 2, got {version}")
+        if version not in (1, 2):
+            self._fail("header", f"expected GLB version 2 or 1, got {version}")
         if length > len(data):
             self._fail("header", f"expected {length} bytes, got a file of {len(data)}")
-        if length < len(data):
+        if length < len(data) and version == 2:
             self.notes.append(f"{len(data) - length} bytes after the end of the GLB were ignored")
+        if version == 1:
+            return self._chunks_of_version1(length)
         view, place, found = memoryview(data), 12, []
         while place < length:
             if place + 8 > length:
@@ -92,6 +114,19 @@ class Document:
             self._fail("header", "expected a JSON chunk, got none")
         return found
 
+    def _chunks_of_version1(self, length: int) -> list[tuple[int, memoryview]]:
+        """Return the JSON and what follows it of a GLB of version 1 (KHR_binary_glTF)."""
+        view = memoryview(self.data)
+        if length < 20:
+            self._fail("header", f"expected a header of 20 bytes, got {length}")
+        size, kind = struct.unpack_from("<II", self.data, 12)
+        if kind != 0 or 20 + size > length:
+            self._fail("header", f"expected JSON of {size} bytes, got {length - 20} bytes of kind {kind}")
+        # the length that exporters state leaves out the padding before the body
+        start = 20 + size + -size % 4
+        body = [(BIN_CHUNK, view[start:])] if start < len(view) else []
+        return [(JSON_CHUNK, view[20 : 20 + size]), *body]
+
     def _check_version(self) -> None:
         asset = self.top.object("asset")
         if asset is None:
@@ -99,7 +134,7 @@ class Document:
         for key in ("version", "minVersion"):
             version = asset.text(key, "2.0" if key == "minVersion" else REQUIRED)
             if not re.fullmatch(r"2\.[0-9]+", version) or (key == "minVersion" and version != "2.0"):
-                asset.fail(key, f"expected glTF version 2.0, got {version!r}")
+                asset.fail(key, f"expected glTF version 2.0 or 1.0, got {version!r}")
 
     def _read_buffer(self, number: int, entry: Json) -> memoryview | None:
         size = entry.integer("byteLength", low=1)
@@ -107,7 +142,7 @@ class Document:
         if uri is None:
             if number == 0 and self.bin is not None:
                 content = self.bin
-            elif entry.extension("EXT_meshopt_compression") or entry.extension("KHR_meshopt_compression"):
+            elif meshopt.stated(entry) is not None:
                 return None
             else:
                 entry.fail("uri", "expected the place of the buffer's bytes, got nothing")
@@ -159,21 +194,38 @@ class Document:
     def view_bytes(self, number: int) -> tuple[memoryview, int | None]:
         """Return a buffer view's bytes and its stride (None if the elements are tightly packed)."""
         view = self.views[number]
-        buffer = self.buffers[view.index("buffer", len(self.buffers))]
-        offset = view.integer("byteOffset", 0)
-        size = view.integer("byteLength", low=1)
-        if buffer is None:
-            view.fail("extensions", "the data is compressed with meshopt, which is not supported")
-        if offset + size > len(buffer):
-            view.fail("byteLength", f"expected at most {len(buffer) - offset} bytes after the offset, got {size}")
-        return buffer[offset : offset + size], view.integer("byteStride", None, low=1, high=255)
+        stride = view.integer("byteStride", None, low=1, high=255)
+        compressed = meshopt.stated(view)
+        if compressed is None:
+            return self._slice(view), stride
+        if number not in self._decoded:
+            left = max(DECODED_BYTES, MEMORY_FACTOR * self.size) - sum(map(len, self._decoded.values()))
+            self._decoded[number] = meshopt.decode(compressed, self._slice(compressed), left)
+        return memoryview(self._decoded[number]), stride
 
-    def compressed(self, number: int) -> bool:
-        """Return whether an accessor's data exists only in a compressed form that is not supported."""
-        view = self.accessors[number].index("bufferView", len(self.views), None)
-        if view is None:
-            return False
-        return self.buffers[self.views[view].index("buffer", len(self.buffers))] is None
+    def _slice(self, place: Json) -> memoryview:
+        """Return the bytes that an object names by buffer, byteOffset and byteLength."""
+        buffer = self.buffers[place.index("buffer", len(self.buffers))]
+        offset = place.integer("byteOffset", 0)
+        size = place.integer("byteLength", low=1)
+        if buffer is None:
+            place.fail("buffer", "expected a buffer with data, got one that only stands for compressed data")
+        if offset + size > len(buffer):
+            place.fail("byteLength", f"expected at most {len(buffer) - offset} bytes after the offset, got {size}")
+        return buffer[offset : offset + size]
+
+    def put(self, number: int, array: NDArray) -> None:
+        """Give an accessor the elements (count, width) that were decoded for it, in its stored type."""
+        entry = self.accessors[number]
+        width, dtype = WIDTHS.get(entry.text("type"), 0), COMPONENTS.get(entry.integer("componentType"))
+        count = entry.integer("count", low=1)
+        if dtype is None or array.shape != (count, width):
+            entry.fail("count", f"expected {count} elements of {width} numbers, got compressed ones of {array.shape}")
+        with np.errstate(all="ignore"):
+            stored = array.astype(dtype)
+        if stored.dtype.kind == "f" and not np.isfinite(stored).all():
+            entry.fail("count", "expected finite numbers, got NaN or infinity in compressed data")
+        self._cache[number] = stored
 
     def count(self, number: int) -> int:
         """Return the number of elements of an accessor."""

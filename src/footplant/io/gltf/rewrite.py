@@ -161,7 +161,7 @@ def _bones(motion: Motion) -> NDArray:
 
 def can_copy(document: Document, packer: Packer) -> bool:
     """Return whether the file's bytes can be copied: same container, and no external files that would be lost."""
-    if document.binary != packer.binary:
+    if document.binary != packer.binary or document.upgraded:
         return False
     entries = [entry for key in ("buffers", "images") for entry in (document.json.get(key) or [])]
     uris = [entry.get("uri") for entry in entries]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.errors import FormatError
+from footplant.io.gltf import draco
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.scene import BONES, GltfScene, Joints, base_above, rest_pose
 from footplant.io.json import Json
@@ -23,11 +24,6 @@ MIN_SKIN_BYTES = 1 << 25
 """Memory limit of a skin: this many bytes, or nine times its file's size if that is more. Reused meshes multiply."""
 CHUNK_VERTICES = 1 << 14
 """Vertices transformed at a time, to avoid temporary copies of a whole mesh."""
-_COMPRESSED = {
-    "KHR_draco_mesh_compression": "Draco",
-    "EXT_meshopt_compression": "meshopt",
-    "KHR_meshopt_compression": "meshopt",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +61,8 @@ class _Part:
     """Whether it hangs on a joint without a skin."""
 
 
-def read_bind_matrices(scene: GltfScene, number: int, joints: int) -> NDArray | None:
-    """Return the inverse bind matrices of a skin (joints, 4, 4), identities if absent; None if they are compressed."""
+def read_bind_matrices(scene: GltfScene, number: int, joints: int) -> NDArray:
+    """Return the inverse bind matrices of a skin (joints, 4, 4), identities if absent."""
     document = scene.document
     skin = document.skins[number]
     accessor = skin.index("inverseBindMatrices", len(document.accessors), None)
@@ -74,8 +70,6 @@ def read_bind_matrices(scene: GltfScene, number: int, joints: int) -> NDArray | 
         return np.broadcast_to(np.eye(4), (joints, 4, 4))
     if document.count(accessor) < joints:
         skin.fail("inverseBindMatrices", f"expected {joints} matrices, got {document.count(accessor)}")
-    if document.compressed(accessor):
-        return None
     matrices = document.array(accessor, ("MAT4",), floats=True)[:joints].astype(float)
     return np.swapaxes(matrices.reshape(-1, 4, 4), 1, 2)
 
@@ -101,9 +95,6 @@ def read_skin(
             if skins[skin][0] not in number:
                 continue
             to_common = binder.skinned(skin, skins[skin], number)
-            if to_common is None:
-                _note(notes, "the bind matrices are compressed with meshopt, which is not supported; mesh skipped")
-                continue
             index = np.array([number[joint] for joint in skins[skin]])
         else:
             rigid = binder.rigid(node, number)
@@ -149,12 +140,8 @@ def read_primitive(document: Document, entry: Json, notes: list[str]) -> _Primit
     position = found["POSITION"]
     if position is None:
         return None
-    for extension, word in _COMPRESSED.items():
-        if entry.extension(extension) is not None:
-            _note(notes, f"a mesh is compressed with {word}, which is not supported; skeleton and animations are read")
-            return None
-    if any(document.compressed(accessor) for accessor in (*found.values(), indices) if accessor is not None):
-        _note(notes, "a mesh is compressed with meshopt, which is not supported; skeleton and animations are read")
+    if entry.extension(draco.EXTENSION) is not None and not draco.decode(document, entry):
+        _note(notes, draco.MISSING)
         return None
     vertices = len(document.array(position, ("VEC3",)))
     kinds = {"NORMAL": ("VEC3",), "JOINTS": ("VEC4",), "WEIGHTS": ("VEC4",)}
@@ -280,16 +267,13 @@ class _Binder:
         self.scale_matrices = np.tile(np.eye(4), (len(skeleton), 1, 1))
         self.scale_matrices[:, :3, :3] = _own_scale_matrices(scene, joints)
         self.inverse: dict[int, NDArray] = {}
-        self.cache: dict[int, NDArray | None] = {}
+        self.cache: dict[int, NDArray] = {}
 
-    def skinned(self, skin: int, nodes: list[int], number: dict[int, int]) -> NDArray | None:
+    def skinned(self, skin: int, nodes: list[int], number: dict[int, int]) -> NDArray:
         """Return (joints of the skin, 4, 4): that skin's mesh space → common space, per joint."""
         if skin in self.cache:
             return self.cache[skin]
         matrices = read_bind_matrices(self.scene, skin, len(nodes))
-        if matrices is None:
-            self.cache[skin] = None
-            return None
         index = [number[node] for node in nodes]
         own = self.scale_matrices[index] @ matrices
         shared = next((place for place, joint in enumerate(index) if joint in self.inverse), None)
