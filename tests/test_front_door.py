@@ -13,6 +13,7 @@ import footplant
 from footplant import Clip, Result, Status
 from footplant.constraints import Footplant, Position
 from footplant.edits.compare import compare
+from footplant.markers import Markers
 from footplant.problem import Problem
 from footplant.skeleton import Point
 from footplant.solve.methods import method_of
@@ -152,6 +153,7 @@ def test_reprs_say_what_matters_in_one_short_line(walk, retargeted):
         contacts: ("plants", "left_heel", "61 frames"),
         plant: ("Footplant", "'left_heel'", "frames 4–8", "joint 3"),
         Position(point=Point(2), target=[0, 1, 0], hard=False): ("Position", "all frames", "soft"),
+        Markers(tuple(map(str, range(41))), np.zeros((61, 41, 3)), 30.0): ("41 markers", "61 frames", "0.0% hidden"),
         Problem(walk.motion, walk.character, (plant,)): ("1 constraint", "'mannequin'", "61 frames"),
     }
     for thing, parts in shown.items():

@@ -13,6 +13,7 @@ from footplant.checks import MOST_FRAMES, frame_rate, picked_frames, real_array,
 from footplant.conversion import Conversion
 from footplant.errors import MotionError
 from footplant.skeleton import frozen
+from footplant.wording import shortened
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,14 @@ class Markers:
             if residuals.shape != positions.shape[:2]:
                 raise MotionError(f"expected residuals of shape {positions.shape[:2]}, got {residuals.shape}")
             object.__setattr__(self, "residuals", frozen(residuals))
+
+    def __repr__(self) -> str:
+        """Return the name, the number of markers and frames, and how much is hidden."""
+        subjects = [name for name in dict.fromkeys(self.subjects) if name]
+        of = f" of {', '.join(subjects[:3])}{' …' if len(subjects) > 3 else ''}" if subjects else ""
+        hidden = float(np.isnan(self.positions[..., 0]).mean()) if self.positions.size else 0.0
+        count, rate = f"{len(self.names)} markers{shortened(of)}", f"{len(self)} frames at {self.fps:.6g} fps"
+        return f"Markers({shortened(self.name)!r}: {count}, {rate}, {hidden:.1%} hidden)"
 
     def __len__(self) -> int:
         """Return the number of frames."""

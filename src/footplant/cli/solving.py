@@ -172,7 +172,7 @@ def _take_options(target: Path, append: bool, held: Mapping[str, int], notes: li
     if append:
         count = held["takes"]
         others = "its own animation" if count == 1 else f"its {count} own animations"
-        notes.append(f"the character keeps {others}; --replace-takes writes the result alone")
+        notes.append(f"the character keeps {others} after the result; --replace-takes writes the result alone")
     return {"keep_takes": append}
 
 

@@ -102,19 +102,20 @@ def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_ta
     if all(unchanged) and stays and can_copy(source.document, packer):
         write_atomic(path, source.document.data)
         return
-    written = list(existing) if keep or (all(unchanged) and not own) else []
+    written, new = list(existing) if keep or (all(unchanged) and not own) else [], []
     for clip, motion, original, same in zip(clips, motions, originals, unchanged, strict=True):
         if same:
             written += [existing[original.number]] if original is not None and not keep else []
             continue
         before = None if original is None else existing[original.number]
         animation = _animation(packer, clip, motion, source, original, before)
-        same_name = next((n for n, a in enumerate(written) if a.get("name") == clip.name), None) if keep else None
-        place = original.number if keep and original is not None else same_name
-        if place is None:
-            written.append(animation)
+        if keep and original is not None:
+            written[original.number] = animation
         else:
-            written[place] = animation
+            new.append(animation)
+    # new ones first: viewers, and our own reader, open a file with its first animation
+    names = {animation["name"] for animation in new}
+    written = new + [animation for animation in written if animation.get("name") not in names]
     if written:
         packer.json["animations"] = written
     if not all(unchanged):
