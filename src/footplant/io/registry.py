@@ -27,6 +27,7 @@ BUILT_IN = {
     "footplant.io.asf": (".amc", ".asf"),
     "footplant.io.bvh": (".bvh",),
     "footplant.io.c3d": (".c3d",),
+    "footplant.io.collada": (".dae", ".zae"),
     "footplant.io.deepmimic": (".txt",),
     "footplant.io.fbx": (".fbx",),
     "footplant.io.gltf": (".glb", ".gltf"),

@@ -135,6 +135,7 @@ def contents_of(document: Document) -> dict[str, int]:
         "textures": _length(document.json, "images"),
         "morph targets": sum(max(counts, default=0) for counts in targets),
         "cameras": _length(document.json, "cameras"),
+        "lights": _length(_table(_table(document.json, "extensions"), "KHR_lights_punctual"), "lights"),
         "takes": _length(document.json, "animations"),
     }
 
