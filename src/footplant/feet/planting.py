@@ -14,7 +14,7 @@ from footplant.checks import broadcast, frame_span
 from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
-from footplant.feet.foot_curves import foot_curve
+from footplant.feet.foot_curves import SOLE, foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
 from footplant.feet.steps import with_foot_length
 from footplant.humanoid.limits import clamp_to_limits
@@ -27,7 +27,7 @@ from footplant.solve.arms import ArmsResult
 from footplant.solve.body_above_ground import hip_heights, knee_rows
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Limb
-from footplant.solve.legs import LEG_SETTINGS, SIDES, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
+from footplant.solve.legs import LEG_SETTINGS, SIDES, FootCurve, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
 from footplant.solve.methods import NAMES, method_of
 from footplant.solve.methods.hierarchical import Hierarchical
@@ -64,7 +64,7 @@ class _Bounds:
     """Rows for what an earlier solve left beyond its bounds; rows of earlier ones stay where nothing more is asked."""
 
     within: Mapping[str, tuple[NDArray, NDArray]] | None = None
-    """Side → world rotations (F, 4) of the foot, and the nearest ones within the ankle's limits."""
+    """Side → world rotations (F, 4) of a foot that was beyond its ankle's limits, and the nearest ones within them."""
     apart: Rows | None = None
     """Of the left ankle, relative to the right one: legs are outside each other."""
     lean: Rows | None = None
@@ -89,12 +89,17 @@ class _Bounds:
             apart = legs_apart(posed, character, legs, planted[0] & planted[1])
             lean = _replaced(lean, knee_rows(posed, character, legs, planted, ground))
             high = hip_heights(posed, character, legs, ground)
-        within = {side: _within_limits(own, posed, character, side) for side in SIDES}
-        if self.within is not None:
-            within = {side: _beyond_limits(self.within[side], within[side]) for side in SIDES}
+        within = self.within
+        for side in SIDES:
+            rows = _beyond_limits(own, posed, character, side, None if within is None else within.get(side))
+            if rows is not None:
+                within = {**(within or {}), side: rows}
         highest = high if self.high is None else self.high if high is None else np.maximum(self.high, high)
         found = _Bounds(within, _replaced(self.apart, apart), _replaced(self.lean, lean), highest)
         return found, not (apart is None and lean is None and high is None)
+
+
+UNBOUNDED = _Bounds()
 
 
 def _replaced(rows: Rows | None, further: Rows | None) -> Rows | None:
@@ -103,12 +108,6 @@ def _replaced(rows: Rows | None, further: Rows | None) -> Rows | None:
         return further if rows is None else rows
     more = np.isfinite(further[1])
     return np.where(more[..., None], further[0], rows[0]), np.where(more, further[1], rows[1])
-
-
-def _beyond_limits(rows: tuple[NDArray, NDArray], again: tuple[NDArray, NDArray]) -> tuple[NDArray, NDArray]:
-    """Return rotations of a foot and those within its limits, taken anew where it is still beyond them."""
-    beyond = (np.abs((again[0] * again[1]).sum(axis=1)) < 1.0 - 1e-7)[:, None]
-    return np.where(beyond, again[0], rows[0]), np.where(beyond, again[1], rows[1])
 
 
 def chosen_method(method: str | Method | None, *others: str, exact: bool = True) -> Method | None:
@@ -219,7 +218,8 @@ def plant_feet(
             for name, depth in allowed.items()
         }
     base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
-    first = _solve(base, character, shifted, held, ground, depths, settings, ("heel", "ball"), ROUGH_STEPS)
+    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"))
+    first = _solve(base, character, feet, held, settings, ROUGH_STEPS)
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
     )
@@ -227,12 +227,15 @@ def plant_feet(
     posed, legs = Kinematics(first.motion), legs_of(character)
     assert legs is not None
     toed, planted = _with_toes(part, level, character), _planted(shifted, character, len(part))
-    found, bounds = first, _Bounds()
+    found, bounds = first, UNBOUNDED
     for _ in range(ROUNDS):
+        known = bounds.within
         bounds, asked = bounds.further(posed, part, character, legs, planted, ground, settings.legs_push > 0.0)
         if found is not first and not asked:
             break
-        found = _solve(toed, character, shifted, held, ground, depths, settings, bounds=bounds, start=found)
+        if found is first or bounds.within is not known:
+            feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within)
+        found = _solve(toed, character, feet, held, settings, None, bounds, found)
         posed = Kinematics(found.motion)
     found = replace(found, motion=twist_shanks(found.motion, character, legs, part))
     root, rotations = np.array(motion.root), np.array(motion.rotations)
@@ -243,19 +246,26 @@ def plant_feet(
     return PlantedFeet(motion.like(root, rotations, motion.offsets), tuple(placed), found.missed)
 
 
-def _solve(
-    motion: Motion, character: Character, plants: Sequence[Footplant], palms: Sequence[Footplant], ground: Ground,
-    allowed: Mapping[str, ArrayLike] | None, settings: LegSettings, parts: Sequence[str] = ("heel", "ball", "toe"),
-    steps: int | None = None, bounds: _Bounds | None = None, start: LegSolution | None = None,
-) -> LegSolution:  # fmt: skip
-    kinematics, bounds = Kinematics(motion), bounds or _Bounds()
-    near = bounds.within or {}
+def _curves(
+    motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground,
+    allowed: Mapping[str, ArrayLike] | None, parts: Sequence[str],
+    within: Mapping[str, tuple[NDArray, NDArray]] | None = None,
+) -> tuple[FootCurve, FootCurve]:  # fmt: skip
+    kinematics, within = Kinematics(motion), within or {}
     left, right = (
-        foot_curve(kinematics, character, side, plants, ground, allowed, parts, near.get(side)) for side in SIDES
+        foot_curve(kinematics, character, side, plants, ground, allowed, parts, within.get(side)) for side in SIDES
     )
+    return left, right
+
+
+def _solve(
+    motion: Motion, character: Character, feet: tuple[FootCurve, FootCurve], palms: Sequence[Footplant],
+    settings: LegSettings, steps: int | None, bounds: _Bounds = UNBOUNDED, start: LegSolution | None = None,
+) -> LegSolution:  # fmt: skip
+    kinematics = Kinematics(motion)
     hands = _hands(kinematics, character, palms)
     return solve_legs(
-        kinematics, character, (left, right), hands, settings, steps, bounds.apart, bounds.lean, bounds.high, start
+        kinematics, character, feet, hands, settings, steps, bounds.apart, bounds.lean, bounds.high, start
     )
 
 
@@ -269,12 +279,22 @@ def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:
     return motion.like(motion.root, rotations, motion.offsets)
 
 
-def _within_limits(own: Motion, kinematics: Kinematics, character: Character, side: str) -> tuple[NDArray, NDArray]:
-    """Return the world rotations (F, 4) of a motion's foot, and those within the limits that its own motion keeps."""
+def _beyond_limits(
+    own: Motion, kinematics: Kinematics, character: Character, side: str, earlier: tuple[NDArray, NDArray] | None
+) -> tuple[NDArray, NDArray] | None:
+    """Return the world rotations (F, 4) of a motion's foot, and the nearest within the limits that its own one keeps.
+
+    None where it keeps them. earlier: rows of an earlier motion, which stay where this one is within the limits.
+    """
     foot = character.require_roles()[f"{side}_foot"]
-    nearest = clamp_to_limits(character, foot, kinematics.motion.rotations[:, foot], own.rotations[:, foot])
-    above = int(character.skeleton.parents[foot])
-    return kinematics.rotations[:, foot], rotation.multiply(kinematics.rotations[:, above], nearest)
+    local = kinematics.motion.rotations[:, foot]
+    nearest = clamp_to_limits(character, foot, local, own.rotations[:, foot])
+    beyond = (nearest != local).any(axis=1)[:, None]
+    if not beyond.any():
+        return None
+    rotations, above = kinematics.rotations[:, foot], int(character.skeleton.parents[foot])
+    rows = rotations, rotation.multiply(kinematics.rotations[:, above], nearest)
+    return rows if earlier is None else (np.where(beyond, rows[0], earlier[0]), np.where(beyond, rows[1], earlier[1]))
 
 
 def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, character: Character) -> tuple[Footplant, ...]:

@@ -83,9 +83,13 @@ def clamp_to_limits(character: Character, joint: int, rotations: ArrayLike, own:
     turn, kept = (anatomical_turns_of(character, joint, each) for each in (rotations, own))
     lower, upper = character.limits.lower[joint], character.limits.upper[joint]
     clamped = np.clip(turn, np.minimum(lower, kept), np.maximum(upper, kept))
-    inside = (clamped == turn).all(axis=1)[:, None]
-    back = rotation.multiply(rotation.multiply(rotation.inverse(above), rotation.exp(clamped)), world)
-    return np.where(inside, rotations, back)
+    beyond = (clamped != turn).any(axis=1)
+    if not beyond.any():
+        return rotations
+    nearest = np.array(rotations)
+    back = rotation.multiply(rotation.inverse(above), rotation.exp(clamped[beyond]))
+    nearest[beyond] = rotation.multiply(back, world)
+    return nearest
 
 
 def _local(character: Character, rotations: ArrayLike) -> NDArray:

@@ -42,6 +42,8 @@ def shank_rows(
     along, least = np.zeros((2, len(own), 3)), np.full((2, len(own)), -np.inf)
     for s, leg in enumerate(legs):
         turn = _shank_turns(kinematics.motion, kinematics, character, leg, own)
+        if not turn.any():
+            continue
         hip, knee, ankle = (kinematics.positions[:, joint] for joint in (leg.upper, leg.lower, leg.end))
         shank = _unit(knee - ankle)
         turn = turn - (turn * shank).sum(axis=1, keepdims=True) * shank
@@ -66,6 +68,8 @@ def twist_shanks(motion: Motion, character: Character, legs: Sequence[Limb], own
         for _ in range(TWIST_ROUNDS):
             kinematics = Kinematics(motion)
             turn = _shank_turns(motion, kinematics, character, leg, own)
+            if not turn.any():
+                break
             shank = _unit(kinematics.positions[:, leg.lower] - kinematics.positions[:, leg.end])
             twist = (turn * shank).sum(axis=1)
             if not (np.abs(twist) > 1e-4).any():
@@ -82,11 +86,14 @@ def _shank_turns(
     """Return the world rotation vectors (F, 3) by which shanks must turn for the ankle to be within its limits."""
     foot = leg.end
     local = motion.rotations[:, foot]
-    nearest = clamp_to_limits(character, foot, local, own.rotations[:, foot])
-    above = kinematics.rotations[:, int(character.skeleton.parents[foot])]
-    # the foot keeps its world rotation F = S·L = S'·L'
-    wanted = rotation.multiply(rotation.multiply(above, local), rotation.inverse(nearest))
-    return rotation.log(rotation.multiply(wanted, rotation.inverse(above)))
+    nearest, turns = clamp_to_limits(character, foot, local, own.rotations[:, foot]), np.zeros((len(local), 3))
+    beyond = (nearest != local).any(axis=1)
+    if beyond.any():
+        above = kinematics.rotations[beyond, int(character.skeleton.parents[foot])]
+        # the foot keeps its world rotation F = S·L = S'·L'
+        wanted = rotation.multiply(rotation.multiply(above, local[beyond]), rotation.inverse(nearest[beyond]))
+        turns[beyond] = rotation.log(rotation.multiply(wanted, rotation.inverse(above)))
+    return turns
 
 
 def _within_knee(motion: Motion, character: Character, leg: Limb, own: Motion, twist: NDArray) -> NDArray:
