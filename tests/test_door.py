@@ -324,7 +324,7 @@ def test_arguments_are_value_errors_too():
 
 def test_what_we_use_of_numbas_insides_is_there():
     """Private names of numba that `footplant.kernels` stands on: a release without them fails here."""
-    from numba.core import caching, config
+    from numba.core import caching, config, ir
     from numba.core.compiler import Flags
     from numba.core.cpu import CPUTargetOptions
     from numba.core.registry import CPUDispatcher
@@ -342,10 +342,9 @@ def test_what_we_use_of_numbas_insides_is_there():
     assert hasattr(CPUTargetOptions, "_nrt"), "numba has no target option _nrt any more: see kernels.uncounted_jit"
     assert hasattr(config, "BOUNDSCHECK"), "numba's config has no BOUNDSCHECK any more: see kernels.environment_hash"
     assert hasattr(config, "OPT"), "numba's config has no OPT any more: see kernels.environment_hash"
-    assert Flags().values() == {name: getattr(Flags(), name) for name in Flags.options}, (
-        "see kernels.ahead.memoise_typing"
-    )
-    assert isinstance(Flags()._values, dict), "see kernels.ahead.memoise_typing"
+    assert Flags().values() == {name: getattr(Flags(), name) for name in Flags.options}, "see kernels.compile_only"
+    assert isinstance(Flags()._values, dict), "see kernels.compile_only"
+    assert hasattr(ir.Inst, "_rec_list_vars"), "see kernels.compile_only"
     dispatcher = CPUDispatcher(lambda x: x)
     wanted = ("_cache", "_cache_misses", "_compile_for_args", "_insert", "add_overload", "compile", "get_call_template",
               "overloads", "targetoptions")  # fmt: skip

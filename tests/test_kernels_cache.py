@@ -344,6 +344,24 @@ print(json.dumps({
     assert {total for _, total in found["seen"]} == {len(found["compiled"])}
 
 
+def test_processes_that_only_compile_make_the_same_code(tmp_path):
+    """What `compile_only` changes in numba costs no bit of the machine code."""
+    script = """
+import hashlib, json, os, re
+from footplant.kernels import compile_only, quaternion
+if os.environ["COMPILE_ONLY"] == "1":
+    compile_only.prepare()
+quaternion.displace(*quaternion.WARMUP["displace"]())
+code = next(iter(quaternion.displace.overloads.values())).library.get_asm_str()
+# names of functions count what was compiled before, addresses differ between processes
+code = re.sub(r'_ZN\\S+|\\.const\\.\\S+|"[^"]*"|\\.numba\\S*|0x[0-9a-f]{8,}', "", code)
+print(json.dumps([len(code), hashlib.sha256(code.encode()).hexdigest()]))
+"""
+    made = [run(script, FOOTPLANT_CACHE_DIR=str(tmp_path / flag), COMPILE_ONLY=flag) for flag in "01"]
+    assert made[0][0] > 1000
+    assert made[0] == made[1]
+
+
 def test_pipe_is_told_how_far_compiling_is(monkeypatch, capsys):
     from footplant.cli import kernels as told
 

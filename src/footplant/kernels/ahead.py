@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import os
 import subprocess
 import sys
@@ -22,14 +21,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 
-from numba.core import config, types
-from numba.core.base import BaseContext
-from numba.core.targetconfig import ConfigStack, TargetConfig
+from numba.core import config
 
-from footplant.kernels import dispatcher, storage
+from footplant.kernels import compile_only, dispatcher, storage
 
-ENVIRONMENT = {"NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1"}
-"""What processes that compile have in their environment besides; numba reads it when it is imported."""
 WORTH_A_PROCESS = 3
 """Kernels from which it pays to start processes: one takes a second to start."""
 MOST_PROCESSES = 8
@@ -112,12 +107,13 @@ class Pool:
 
     def _serve(self) -> None:
         """Give names to one process after another until none is left."""
+        variables = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **compile_only.ENVIRONMENT}
         while self._waiting:
             try:
                 process = subprocess.Popen(
                     [sys.executable, "-m", __name__],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                    env={**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                    env=os.environ | variables,
                 )  # fmt: skip
             except OSError as problem:
                 self.problems.append(str(problem))
@@ -203,38 +199,6 @@ def start(names: Iterable[str], processes: int | None = None) -> Pool | None:
     return pool
 
 
-def memoise_typing() -> None:
-    """Memoise how numba types operations on numbers, in a process that only compiles our kernels.
-
-    For every operation of every kernel numba tries several implementations before it finds one that fits. Each time it
-    collects all compiler flags, looks for declarations that extensions may have registered in the meantime, and
-    composes a message that says why an implementation does not fit (in colours, which `ENVIRONMENT` turns off).
-    Memoising takes a quarter of the compile time off; the machine code does not change.
-    """
-    # compiling leaves little garbage; the rest lives until the process ends
-    gc.disable()
-    defaults = cache(lambda kind: {name: option.default for name, option in kind.options.items()})
-    TargetConfig.values = lambda self: defaults(type(self)) | self._values  # type: ignore[method-assign]
-    refresh = BaseContext.refresh
-    BaseContext.refresh = cache(lambda context: refresh(context))  # type: ignore[method-assign]
-    find, found = types.Function.get_call_type, {}
-    described: dict[int, tuple[TargetConfig | None, str]] = {}
-
-    def get_call_type(function, context, args, kws):
-        if kws or not all(isinstance(arg, types.Number | types.Boolean) for arg in args):
-            return find(function, context, args, kws)
-        flags = ConfigStack.top_or_none()
-        if id(flags) not in described:
-            # the flags of one kernel do not change while it is compiled
-            described[id(flags)] = flags, str(getattr(flags, "_values", None))
-        key = id(function), args, described[id(flags)][1]
-        if key not in found:
-            found[key] = function, find(function, context, args, kws)
-        return found[key][1]
-
-    types.Function.get_call_type = get_call_type  # type: ignore[method-assign]
-
-
 def serve() -> None:
     """Compile the kernels that standard input names, and say which."""
 
@@ -242,7 +206,7 @@ def serve() -> None:
         print(text, flush=True)
 
     dispatcher.watchers.append(lambda kernel: say(f"compiled {kernel.name}"))
-    memoise_typing()
+    compile_only.prepare()
     for line in sys.stdin:
         module, _, function = line.strip().rpartition(".")
         try:
