@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -17,11 +18,17 @@ MAX_DEPTH = 1000
 """Deepest nesting of elements."""
 
 
-def parse_xml(data: bytes, path: str | Path | None, what: str) -> Element:
-    """Return the root of an XML text without namespaces; what: what was expected, for the error."""
+def parse_xml(
+    data: bytes, path: str | Path | None, what: str, *, finished: Mapping[str, Callable[[Element], None]] | None = None
+) -> Element:
+    """Return the root of an XML text without namespaces; what: what was expected, for the error.
+
+    finished: what to do with elements of a name once they are complete; they are emptied afterwards, so that long lists
+    of them take no memory.
+    """
     if len(data) > MAX_BYTES:
         raise FormatError(f"expected {what} of at most {MAX_BYTES} bytes, got {len(data)}", path=path)
-    builder = _Builder(path, what)
+    builder = _Builder(path, what, finished or {})
     parser = ElementTree.XMLParser(target=builder)  # type: ignore[arg-type]
     try:
         parser.feed(data)
@@ -35,9 +42,9 @@ def parse_xml(data: bytes, path: str | Path | None, what: str) -> Element:
 class _Builder(ElementTree.TreeBuilder):
     """Builds elements whose names have no namespace; refuses document types, which may define entities."""
 
-    def __init__(self, path: str | Path | None, what: str) -> None:
+    def __init__(self, path: str | Path | None, what: str, finished: Mapping[str, Callable[[Element], None]]) -> None:
         super().__init__()
-        self.path, self.what, self.depth = path, what, 0
+        self.path, self.what, self.finished, self.depth = path, what, finished, 0
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         """Refuse a document type."""
@@ -53,7 +60,12 @@ class _Builder(ElementTree.TreeBuilder):
     def end(self, tag):
         """Close an element."""
         self.depth -= 1
-        return super().end(tag.rpartition("}")[2])
+        element = super().end(tag.rpartition("}")[2])
+        done = self.finished.get(element.tag)
+        if done is not None:
+            done(element)
+            element.clear()
+        return element
 
 
 def read_numbers(element: Element | None, path: str | Path | None, count: int | None = None) -> NDArray:
