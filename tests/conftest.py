@@ -56,10 +56,11 @@ def shared() -> Path:
 
 @pytest.fixture
 def coarse_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Markers are calibrated on 24 frames instead of 96: for tests in which its accuracy is not the point."""
+    """Markers are calibrated on 24 frames instead of 96, but in a thorough run."""
     from footplant.optical import calibration
 
-    monkeypatch.setattr(calibration, "CALIBRATION", replace(calibration.CALIBRATION, frames=24))
+    frames = thorough(24, calibration.CALIBRATION.frames)
+    monkeypatch.setattr(calibration, "CALIBRATION", replace(calibration.CALIBRATION, frames=frames))
 
 
 @pytest.fixture

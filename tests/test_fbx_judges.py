@@ -128,12 +128,14 @@ def size_of(found: RawCharacter) -> float:
 def test_joints_and_vertices_match_ufbx(path):
     """Ufbx's own world matrices and its own skinning, frame by frame; the library's, but none of our folding."""
     for found in fbx.load(path):
-        for number in range(max(len(found.takes), 1)):
-            motion = motion_of(found, number)
-            frames = np.unique(np.linspace(0, len(motion) - 1, 4).astype(int)).tolist()
-            name = found.takes[number].name if found.takes else None
-            times = [frame / motion.fps for frame in frames] if found.takes else [0.0]
-            (truth,) = ask_ufbx(path, [{"name": name, "times": times}], vertices=300)
+        motions = [motion_of(found, number) for number in range(max(len(found.takes), 1))]
+        shown = [np.unique(np.linspace(0, len(motion) - 1, 4).astype(int)).tolist() for motion in motions]
+        asked = [
+            {"name": take.name, "times": [frame / motion.fps for frame in frames]}
+            for take, motion, frames in zip(found.takes, motions, shown)
+        ]
+        seen_by_ufbx = ask_ufbx(path, asked or [{"name": None, "times": [0.0]}], vertices=300)
+        for motion, frames, truth in zip(motions, shown, seen_by_ufbx, strict=True):
             kinematics = Kinematics(motion[frames])
             body = linear_blend(found.skin, kinematics) if found.skin is not None else None
             for frame, seen in enumerate(truth):
@@ -150,15 +152,19 @@ def test_joints_and_vertices_match_ufbx(path):
 def test_joints_match_three_js(path):
     """At times where all curves have keys; with uneven keys at the first key only, and at joints that have none."""
     found = fbx.load(path)[0]
-    for number in range(max(len(found.takes), 1)):
-        motion = motion_of(found, number)
-        name = found.takes[number].name if found.takes else None
-        (truth,) = ask_ufbx(path, [{"name": name, "times": None if name else [0.0]}])
-        spoiled = set(truth[0]["spoiled"]) if truth else set(found.skeleton.names)
+    names = [take.name for take in found.takes] or [None]
+    truths = ask_ufbx(path, [{"name": name, "times": None if name else [0.0]} for name in names])
+    shown = []
+    for truth in truths:
         times = [seen["time"] for seen in truth] or [0.0]
-        times = [times[place] for place in np.unique(np.linspace(0, len(times) - 1, 5).astype(int))]
-        asked = {"path": str(path), "names": list(found.skeleton.names), "takes": [{"name": name, "times": times}]}
-        ((answer,),) = run_node("fbx_positions.mjs", [asked])
+        shown.append([times[place] for place in np.unique(np.linspace(0, len(times) - 1, 5).astype(int))])
+    takes = [{"name": name, "times": times} for name, times in zip(names, shown)]
+    (answers,) = run_node(
+        "fbx_positions.mjs", [{"path": str(path), "names": list(found.skeleton.names), "takes": takes}]
+    )
+    for number, (truth, times, answer) in enumerate(zip(truths, shown, answers, strict=True)):
+        motion = motion_of(found, number)
+        spoiled = set(truth[0]["spoiled"]) if truth else set(found.skeleton.names)
         for time, seen in zip(times, answer, strict=True):
             sound = set(found.skeleton.names) - (spoiled if time > 0 else set())
             index = [joint for joint, place in enumerate(seen) if place and found.skeleton.names[joint] in sound]

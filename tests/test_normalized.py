@@ -22,6 +22,7 @@ from footplant.motion import Motion
 from footplant.normalized import Normalized, NormalizedSpline, convert, normalize, scale
 from footplant.normalized.body import Body, bend_angles
 from footplant.skeleton import Character, Point, Skeleton
+from thorough import thorough
 
 
 def there_and_back(motion: Motion, character: Character) -> float:
@@ -55,11 +56,9 @@ def _clips() -> list[str]:
 
 @pytest.mark.parametrize("kind", sorted({path.split("/")[0] for path in _clips()}) or ["none"])
 def test_same_lengths_give_every_real_clip_back(kind, shared):
-    """1e-9 on every clip; also twist joints, disconnected limbs, no toes, bones that change their length."""
+    """1e-9 on every clip, usually every third: twist joints, disconnected limbs, no toes, bones of changing length."""
     tried = 0
-    for path in _clips():
-        if path.split("/")[0] != kind:
-            continue
+    for path in [path for path in _clips() if path.split("/")[0] == kind][:: thorough(3, 1)]:
         try:
             clip = io.load(shared_data(path))
         except FormatError:

@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 120, 160
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: three.js cannot draw")
-@pytest.mark.parametrize("to", ["sample:sally", "gltf/CesiumMan.glb", "vrm/100avatars_038_Kate.vrm"])
+@pytest.mark.parametrize("to", ["sample:sally", "vrm/100avatars_038_Kate.vrm"])
 @pytest.mark.named("{to}")
 def test_a_figure_walks(tmp_path, request, to):
     """In every cell there is a figure of a person's shape, and it moves from cell to cell."""

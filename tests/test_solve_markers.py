@@ -82,7 +82,7 @@ def test_swapped_labels_are_corrected() -> None:
     assert len(solved.report.markers[0].swaps) <= len(made.swapped) + 1
 
 
-def test_a_range_of_motion_calibrates_other_takes() -> None:
+def test_a_range_of_motion_calibrates_other_takes(coarse_calibration) -> None:
     ranging = wear(PLUG_IN_GAIT, range_of_motion(), "tall", seed=7)
     made = wear(PLUG_IN_GAIT, "stand", "tall", seed=7)
     by_itself, solved = solve_markers(made.markers), solve_markers(made.markers, calibration=ranging.markers)

@@ -40,6 +40,9 @@ def of_cmu():
     return markers, solve_markers(markers)
 
 
+pytestmark = pytest.mark.usefixtures("coarse_calibration")
+
+
 @pytest.mark.named("c3d/cmu_02_01.c3d")
 def test_cmu_walk_against_its_own_markers_and_its_published_motion(shared) -> None:
     markers, solved = of_cmu()
