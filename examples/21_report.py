@@ -11,4 +11,4 @@ for measure, before, after in result.report.comparison():
     print(f"{measure}: {before} → {after}")
 with open("stairs.json", "w") as file:
     json.dump(result.report.to_dict(), file)
-print("wrote", plot.report_page(result.report, result.clip, "stairs.html"))
+print("wrote", plot.report_page(result, "stairs.html"))

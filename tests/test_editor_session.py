@@ -153,7 +153,7 @@ def test_another_character_another_ground_and_repair(session):
     assert drift(state) < 1.0
     hills = session.do({"kind": "terrain", "ground": "slope:6"})
     assert hills.ground is not None
-    assert scene.ground_grid(hills) is not None
+    assert scene.state_ground(hills) is not None
     assert session.do({"kind": "repair"}).report is not None
     with pytest.raises(ConstraintError, match="level ground"):
         session.do({"kind": "path", "points": [[0, 0], [0, 2], [1, 3]]})

@@ -21,6 +21,7 @@ from footplant.cli.solving import write_report
 from footplant.clip import Clip
 from footplant.edits.retarget import retarget
 from footplant.errors import FormatError
+from footplant.plot import player
 from footplant.problem import Report, Status
 from footplant.result import Result
 from footplant.samples import load_character
@@ -82,9 +83,7 @@ def test_the_worst_and_the_unmet():
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory) -> Path:
     """The page, drawn once."""
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    write_report(replace(solved(), clip=answer()), str(path))
-    return path
+    return plot.still_page(solved().report, answer(), tmp_path_factory.mktemp("page") / "report.html")
 
 
 class Reader(HTMLParser):
@@ -130,7 +129,7 @@ def test_a_page_that_needs_nothing_else(page_file):
 
 def test_a_page_takes_a_picture_that_exists(tmp_path):
     Image.fromarray(np.full((20, 30, 3), 200, np.uint8)).save(tmp_path / "own.png")
-    path = plot.report_page(solved().report, answer(), tmp_path / "report.html", poses=tmp_path / "own.png")
+    path = plot.still_page(solved().report, answer(), tmp_path / "report.html", poses=tmp_path / "own.png")
     page = read_page(path)
     assert len(page.sources[0]) < 500 < len(page.sources[1])
 
@@ -138,10 +137,21 @@ def test_a_page_takes_a_picture_that_exists(tmp_path):
 def test_pages_and_sheets_of_reports_with_little_in_them(tmp_path):
     bare = Report("none", Status.UNFINISHED, 1.7, notes=("nothing <was> done",))
     plot.report_sheet(bare, answer(), tmp_path / "bare.png")
-    page = read_page(plot.report_page(bare, answer(), tmp_path / "bare.html", poses=tmp_path / "bare.png"))
+    page = read_page(plot.still_page(bare, answer(), tmp_path / "bare.html", poses=tmp_path / "bare.png"))
     assert "nothing <was> done" in page.said
     with pytest.raises(FormatError, match=r"ending in \.html"):
-        plot.report_page(bare, answer(), tmp_path / "report.txt")
+        plot.still_page(bare, answer(), tmp_path / "report.txt")
+
+
+def test_pages_play_where_the_player_was_built(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "report.html"
+    if player.is_available():
+        write_report(solved(), str(path))
+        assert 'id="footplant-data"' in path.read_text(encoding="utf-8")
+    monkeypatch.setattr(player, "is_available", lambda: False)
+    write_report(solved(), str(path))
+    assert "data:image/png;base64," in path.read_text(encoding="utf-8")
+    assert "npm" in capsys.readouterr().err, "it says why there is no motion, and what to do"
 
 
 def test_endings_choose(tmp_path):

@@ -21,6 +21,17 @@ async function page(folder) {
     legalComments: "none",
     loader: { ".css": "css" },
   });
+  // the player is inlined into pages that are opened as files: a plain script, not a module
+  await build({
+    ...common,
+    format: "iife",
+    entryPoints: { player: join(here, "src/player/main.tsx") },
+    outdir: folder,
+    minify: true,
+    target: ["es2022"],
+    legalComments: "none",
+    loader: { ".css": "css" },
+  });
   copyFileSync(join(here, "src/index.html"), join(folder, "index.html"));
   copyFileSync(join(here, "src/icon.svg"), join(folder, "icon.svg"));
   writeFileSync(join(folder, "licences.txt"), licences());

@@ -18,6 +18,8 @@ from footplant import views
 from footplant.door import contacts, measure
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from footplant.blending.blend import blend
     from footplant.blending.loops import loop
     from footplant.blending.transition import join, transition
@@ -139,14 +141,21 @@ __all__ = [
 ]
 
 
-def _motion_html(shown: Motion, character: Character | None, name: str) -> str:
+def _notebook_view(shown: Motion | Clip | Result) -> str:
     """Draw a motion for a notebook; the drawing code is imported when the first motion is shown."""
-    from footplant.plot.notebook import motion_html
+    from footplant.plot.notebook import notebook_view
 
-    return motion_html(shown, character, name)
+    return notebook_view(shown)
 
 
-views.html_view = _motion_html
+def _write_page(shown: Motion | Clip | Result, path: Path) -> None:
+    from footplant.plot.notebook import page_view
+    from footplant.plot.player import write_page
+
+    write_page(path, page_view(shown))
+
+
+views.notebook_view, views.write_page = _notebook_view, _write_page
 
 
 def __getattr__(name: str) -> Any:

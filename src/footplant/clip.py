@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from footplant.conversion import Conversion
@@ -53,11 +54,11 @@ class Clip:
 
     def _repr_html_(self) -> str | None:
         """Return the HTML that a notebook shows: a view that plays, with contacts marked."""
-        return notebook_html(self.motion, self.character, self.name)
+        return notebook_html(self)
 
-    def show(self) -> None:
-        """Show the clip: in the notebook's output, or in the browser."""
-        show(self._repr_html_(), self.name)
+    def show(self, path: str | Path | None = None) -> None:
+        """Show the clip in the notebook's output or in the browser. path: write the page there instead (.html)."""
+        show(self, path)
 
 
 __all__ = ["Clip", "Conversion", "Take"]

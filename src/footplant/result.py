@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from footplant import views
 from footplant.clip import Clip
+from footplant.contacts.ground import Ground
 from footplant.conversion import Conversion
 from footplant.errors import ArgumentError, SkeletonError
 from footplant.io import load, load_character, save
@@ -24,9 +26,24 @@ class Result:
 
     clip: Clip
     report: Report
+    source: Clip | None = field(default=None, repr=False)
+    """The clip that was edited, to be shown beside the result; None if there is no single one."""
+    unsolved: Clip | None = field(default=None, repr=False)
+    """The motion on the target character before the solve: with copied rotations, or moved along a path."""
+    ground: Ground | None = field(default=None, repr=False)
+    """The ground that the feet stand on, if the edit knows one."""
 
     @classmethod
-    def of(cls, clip: Clip, solution: Solution, character: Character | None = None) -> Result:
+    def of(
+        cls,
+        clip: Clip,
+        solution: Solution,
+        character: Character | None = None,
+        *,
+        source: Clip | None = None,
+        unsolved: Motion | None = None,
+        ground: Ground | None = None,
+    ) -> Result:
         """Return the solution of an edit of a clip, on the clip's character or on another one.
 
         What belongs to the clip's file (its further characters and takes, its layout) is left behind; its units and
@@ -36,7 +53,8 @@ class Result:
         same = character.skeleton is clip.character.skeleton
         conversion, contents = (clip.conversion, clip.contents) if same else (Conversion(), {})
         made = Clip(solution.motion, character, name=clip.name, conversion=conversion, contents=contents)
-        return cls(made, solution.report)
+        before = None if unsolved is None else Clip(unsolved, character, name=clip.name)
+        return cls(made, solution.report, source, before, ground)
 
     @property
     def status(self) -> Status:
@@ -63,8 +81,8 @@ class Result:
         return f"Result({', '.join([str(self.status), *self.report.worst_drifts()])}: {self.clip!r})"
 
     def _repr_html_(self) -> str | None:
-        """Return the HTML that a notebook shows: the clip as a view that plays, with contacts marked."""
-        return self.clip._repr_html_()
+        """Return the HTML that a notebook shows: source and result as a view that plays, with contacts marked."""
+        return views.notebook_html(self)
 
     def noted(self, *notes: str) -> Result:
         """Return the same with further notes."""
@@ -74,9 +92,9 @@ class Result:
         """Save the clip in the format of the file name; options are those of `footplant.save`. Returns the path."""
         return save(path, self.clip, **options)
 
-    def show(self) -> None:
-        """Show the clip: in the notebook's output, or in the browser."""
-        self.clip.show()
+    def show(self, path: str | Path | None = None) -> None:
+        """Show source and result in the notebook's output or in the browser. path: write the page there (.html)."""
+        views.show(self, path)
 
 
 ClipSource = str | Path | Clip | Result

@@ -1,43 +1,45 @@
-"""How motions are shown in notebooks and in the browser; drawing code is installed here by `footplant`."""
+"""How motions, clips and results are shown in notebooks and in the browser.
+
+Drawing code is installed here by `footplant`, so that motions and clips do not import it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-html_view: Callable[[Any, Any, str], str] | None = None
-"""Draws a motion: (motion, its character or None, name) → HTML. `footplant` installs it, so that motions and
-clips do not import drawing code; None shows nothing."""
+notebook_view: Callable[[Any], str] | None = None
+"""Returns the HTML that a notebook shows for a motion, a clip or a result; None shows nothing."""
+write_page: Callable[[Any, Path], None] | None = None
+"""Writes a whole page for the browser, atomically."""
 
 
-def notebook_html(motion: Any, character: Any = None, name: str = "motion") -> str | None:
-    """Return the HTML that a notebook shows for a motion, or None when no view is installed."""
-    return None if html_view is None else html_view(motion, character, name)
+def notebook_html(shown: Any) -> str | None:
+    """Return the HTML that a notebook shows, or None when no view is installed."""
+    return None if notebook_view is None else notebook_view(shown)
 
 
-def html_page(html: str, title: str) -> str:
-    """Return HTML as a whole page."""
-    from html import escape
+def show(shown: Any, path: str | Path | None = None) -> None:
+    """Show a clip or a result in the output of a notebook cell or, outside of notebooks, in the browser.
 
-    return f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>\n{html}\n</html>\n'
-
-
-def show(html: str | None, title: str) -> None:
-    """Show HTML in the output of a notebook cell or, outside of notebooks, as a page in the browser."""
-    if html is None:
+    path: write the page there instead.
+    """
+    if write_page is None:
         return
-    if _in_notebook():
+    if path is not None:
+        write_page(shown, Path(path))
+    elif _in_notebook():
         from IPython.display import HTML, display  # type: ignore[import-not-found]
 
-        display(HTML(html))
-        return
-    import tempfile
-    import webbrowser
-    from pathlib import Path
+        display(HTML(notebook_html(shown)))
+    else:
+        import tempfile
+        import webbrowser
 
-    page = Path(tempfile.mkdtemp(prefix="footplant-")) / "view.html"
-    page.write_text(html_page(html, title), encoding="utf-8")
-    webbrowser.open(page.as_uri())
+        page = Path(tempfile.mkdtemp(prefix="footplant-")) / "view.html"
+        write_page(shown, page)
+        webbrowser.open(page.as_uri())
 
 
 def _in_notebook() -> bool:

@@ -9,6 +9,7 @@ import { Tools } from "./panels/tools";
 import { TopBar } from "./panels/top";
 import { Transport } from "./panels/transport";
 import { Plots } from "./plots";
+import { askCurves } from "./socket";
 import * as store from "./store";
 import { Timeline } from "./timeline/timeline";
 import { Viewport } from "./view/viewport";
@@ -51,7 +52,7 @@ export function App() {
       <section class="dock" aria-label="Timeline">
         <Transport />
         <Timeline />
-        {store.show.curves.value && <Plots />}
+        {store.show.curves.value && <Plots ask={askCurves} />}
       </section>
       <Help />
       <Dropped />

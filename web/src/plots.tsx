@@ -1,29 +1,32 @@
 // Curves under the timeline, on the same frames, with the same cursor.
-import { useSignalEffect } from "@preact/signals";
+import { useComputed, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { askCurves } from "./socket";
 import * as store from "./store";
 import { frameAt, xOf } from "./timeline/layout";
 import { timelineView } from "./timeline/view";
 
+type Plot = typeof store.plot.value;
+
 const COLOURS = ["#4fa3ff", "#9bd0ff", "#ff7a66", "#ffb8ab", "#93d38a", "#f2b544"];
 const AXES: Record<string, string> = { x: "#ff6b5e", y: "#7ddb6f", z: "#5aa9ff" };
-const PLOTS = { height: "Foot height", speed: "Foot speed", error: "Constraint error", joint: "Joint curves", importance: "Importance" } as const;
+export const PLOTS: Partial<Record<Plot, string>> = { height: "Foot height", speed: "Foot speed", error: "Constraint error", joint: "Joint curves", importance: "Importance" };
 
-export function Plots() {
+/** ask: has the chosen curves put into `store.curves`. choices: the plots to choose from. */
+export function Plots({ ask, choices = PLOTS }: { ask: () => void; choices?: Partial<Record<Plot, string>> }) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
+  const placed = useComputed(() => timelineView.value !== null);
 
   useSignalEffect(() => {
     store.plot.value;
     store.selection.value;
-    if (store.show.curves.value) askCurves();
+    if (store.show.curves.value) ask();
   });
 
   useSignalEffect(() => {
     const data = store.curves.value;
-    const view = timelineView.peek();
+    const view = placed.value ? timelineView.peek() : null;
     const target = box.current;
     if (!target || !view) return;
     chart.current?.destroy();
@@ -41,7 +44,7 @@ export function Plots() {
           { ...axis, show: false },
           { ...axis, size: view.gutter - 14, label: data.unit, labelSize: 14, labelFont: "10px Inter, system-ui" },
         ],
-        series: [{}, ...names.map((name, n) => ({ label: name, stroke: AXES[name] ?? COLOURS[n % COLOURS.length] ?? "#ccc", width: 1.4, points: { show: false } }))],
+        series: [{}, ...names.map((name, n) => ({ label: name, stroke: colourOf(name, n), width: 1.4, points: { show: false } }))],
         cursor: { drag: { x: false, y: false }, points: { size: 5 } },
         legend: { show: false },
         hooks: { draw: [drawCursor] },
@@ -81,8 +84,8 @@ export function Plots() {
       <div class="plots-head">
         <label>
           <span class="visually-hidden">Which curves</span>
-          <select id="plot-choice" value={store.plot.value} onChange={(event) => (store.plot.value = event.currentTarget.value as keyof typeof PLOTS)}>
-            {Object.entries(PLOTS).map(([key, name]) => (
+          <select id="plot-choice" value={store.plot.value} onChange={(event) => (store.plot.value = event.currentTarget.value as Plot)}>
+            {Object.entries(choices).map(([key, name]) => (
               <option key={key} value={key}>
                 {name}
               </option>
@@ -92,7 +95,7 @@ export function Plots() {
         <div class="legend">
           {Object.keys(lines).map((name, n) => (
             <span key={name}>
-              <i style={{ background: AXES[name] ?? COLOURS[n % COLOURS.length] }} />
+              <i style={{ background: colourOf(name, n) }} />
               {name} <b>{valueAt(name)}</b>
             </span>
           ))}
@@ -101,6 +104,13 @@ export function Plots() {
       <div ref={box} class="plot-box" onClick={click} />
     </div>
   );
+}
+
+/** Axes and feet have colours of their own: a heel that of its foot, a ball a lighter one. */
+function colourOf(name: string, n: number): string {
+  const [side, part] = name.split(" ");
+  const foot = side === "left" || side === "right" ? store.TRACK_COLOURS[`${side}_${part === "ball" ? "hand" : "foot"}`] : undefined;
+  return AXES[name] ?? foot ?? COLOURS[n % COLOURS.length] ?? "#ccc";
 }
 
 function range(): [number, number] {

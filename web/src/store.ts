@@ -91,6 +91,9 @@ export function spoken(name: string): string {
   return name.replaceAll("_", " ");
 }
 
+/** Colour of footplants that drift. */
+export const WRONG = "#ff3b30";
+
 export const TRACK_COLOURS: Record<string, string> = {
   left_foot: "#4fa3ff",
   left_hand: "#7cc0ff",

@@ -59,6 +59,8 @@ export interface Mark {
   ramp: [number, number];
   place: Vec3 | null;
   free: boolean;
+  /** Drawn red: the footplant drifts. */
+  wrong?: boolean;
 }
 
 export interface HandEdit {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from footplant.clip import Clip
     from footplant.contacts.detection import Contacts
     from footplant.contacts.ground import Ground
+    from footplant.plot.player import Scene, Table
     from footplant.result import Result
 
 CHARACTERS = {"short": "the 60 % character", "sally": "long tall Sally", "blubby": "Blubby"}
@@ -36,22 +37,22 @@ def demo(
     start = time.perf_counter()
     folder = _make_folder(out)
     prepare_kernels()
+    from footplant.plot import player
+
     # those of the terrain may be compiled while the first character is solved and drawn
     await_kernels(needed_kernels("retarget"))
-    results = []
+    results, scenes = [], []
     with progress("demo", 2 * len(CHARACTERS) + 1) as advance:
         advance("the walk")
         clip, contacts, ground = _prepare()
         for where in ("footsteps", "terrain"):
             for name in CHARACTERS:
                 advance(f"{name}, {where}")
-                results.append(_show(name, where, clip, contacts, ground, folder))
+                facts, made = _show(name, where, clip, contacts, ground, folder)
+                results.append(facts)
+                scenes.append(player.result_scene(made, f"{CHARACTERS[name]}, {facts['walks']}"))
                 note(f"{folder}/{results[-1]['files'][0]} after {time.perf_counter() - start:.0f} s")
-        files = _write(folder, "walk", clip, None, None)
-    seconds = time.perf_counter() - start
-    if json:
-        print_json({"folder": str(folder), "seconds": round(seconds, 2), "source": files, "results": results})
-        return
+        files = _write(folder, "walk", clip, None)
     columns = (
         "character",
         "walks",
@@ -68,12 +69,19 @@ def demo(
         )
         for r in results
     ]  # fmt: skip
-    print_table("A walk retargeted to other characters", columns, rows)
+    title = "A walk retargeted to other characters"
+    page = _write_page(folder / "demo.html", scenes, (title, [column.lstrip("#") for column in columns], rows))
+    seconds = time.perf_counter() - start
+    if json:
+        facts = {"folder": str(folder), "page": page and str(page), "seconds": round(seconds, 2), "source": files}
+        print_json({**facts, "results": results})
+        return
+    print_table(title, columns, rows)
     print("Drift: the largest distance of a planted heel or ball from its position during stance.")
-    print(f"In {folder}/ after {seconds:.1f} s: each as .glb for any viewer, and as .png and .html.")
-    print(
-        f"Next: open {folder}/sally_footsteps.html, or try: footplant retarget sample:run --to sample:blubby -o a.glb"
-    )
+    print(f"In {folder}/ after {seconds:.1f} s: each as .glb for any viewer, and as a .png picture.")
+    print("Next: footplant retarget sample:run --to sample:blubby -o a.glb --report a.html")
+    if page is not None:
+        print(f"All of them, playing, with every figure of this table: open {page}")
 
 
 def _make_folder(out: str) -> Path:
@@ -98,8 +106,10 @@ def _prepare() -> tuple[Clip, Contacts, Ground]:
     return clip, find_contacts(clip), rough(SEED, RELIEF, SPACING, way.min(axis=0) - 2, way.max(axis=0) + 2)
 
 
-def _show(name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground, folder: Path) -> dict[str, Any]:
-    """Solve, write and draw one character in the original footsteps or over the terrain; return the facts."""
+def _show(
+    name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground, folder: Path
+) -> tuple[dict[str, Any], Result]:
+    """Solve, write and draw one character in the original footsteps or over the terrain; return facts and result."""
     from footplant.edits.retarget import retarget
     from footplant.edits.terrain import terrain
     from footplant.samples.characters import load_character
@@ -112,11 +122,11 @@ def _show(name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground,
     report = solution.report
     walks = "in the original footsteps" if where == "footsteps" else "over rough terrain"
     solved = replace(solution.clip, name=f"walk {walks}")
-    files = _write(folder, f"{name}_{where}", solved, solution, ground if where == "terrain" else None)
+    files = _write(folder, f"{name}_{where}", solved, ground if where == "terrain" else None)
     before, after = report.before, report.after
     assert before is not None
     assert after is not None
-    return {
+    facts = {
         "figure": name,
         "walks": walks,
         "status": report.status.value,
@@ -127,14 +137,25 @@ def _show(name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground,
         "seconds": report.seconds,
         "files": files,
     }
+    return facts, replace(solution, clip=solved)
 
 
 def _worst(quality: Any) -> float:
     return max((plant.drift for plant in quality.plants if not plant.point.endswith("palm")), default=0.0)
 
 
-def _write(folder: Path, name: str, clip: Clip, result: Result | None, ground: Ground | None) -> list[str]:
-    """Write the clip as a skinned GLB, a picture, and the solution's report as a page."""
+def _write_page(path: Path, scenes: list[Scene], summary: Table) -> Path | None:
+    """Write one page that plays all results; None, with a note, where the player was not built."""
+    from footplant.plot import player
+
+    if not player.is_available():
+        note(f"note: no page: {player.NOT_BUILT}")
+        return None
+    return player.write_page(path, player.motion_page(scenes, "Footplant demo", summary=summary))
+
+
+def _write(folder: Path, name: str, clip: Clip, ground: Ground | None) -> list[str]:
+    """Write the clip as a skinned GLB and a picture."""
     from footplant import save
     from footplant.errors import MissingExtraError
 
@@ -143,8 +164,6 @@ def _write(folder: Path, name: str, clip: Clip, result: Result | None, ground: G
         from footplant import plot
 
         files.append(plot.strip(clip, folder / f"{name}.png", panels=False, ground=ground, dpi=100))
-        if result is not None:
-            files.append(plot.report_page(result.report, clip, folder / f"{name}.html", poses=files[-1]))
     except MissingExtraError as error:
         note(f"note: no picture: {error}")
     return [file.name for file in files]

@@ -212,7 +212,14 @@ def write_report(result: Result, path: str) -> None:
         return
     from footplant import plot
 
-    (plot.report_page if ending == ".html" else plot.report_sheet)(result.report, result.clip, path)
+    if ending == ".html":
+        from footplant.plot import player
+
+        plot.report_page(result, path)
+        if not player.is_available():
+            note(f"note: the report has pictures only: {player.NOT_BUILT}")
+    else:
+        plot.report_sheet(result.report, result.clip, path)
 
 
 def print_summary(result: Result, title: str, out: str, page: str | None = None) -> None:

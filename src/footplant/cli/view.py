@@ -10,7 +10,7 @@ import typer
 from footplant.cli.arguments import ClipFile, Json, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
-from footplant.cli.output import print_json, refuse_to_overwrite, working
+from footplant.cli.output import note, print_json, refuse_to_overwrite, working
 from footplant.cli.solving import Overwrite
 
 
@@ -19,7 +19,8 @@ def view(
     file: ClipFile,
     *,
     out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="HTML", help="Write the page here (default: a temporary file).")
+        str | None,
+        typer.Option("-o", "--out", "--save", metavar="HTML", help="Write the page here (default: temporary)."),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     reading: ReadOptions,
@@ -30,9 +31,9 @@ def view(
 
     Example: footplant view sample:walk -o walk.html --no-browser
     """
-    from footplant.atomic import write_atomic
     from footplant.errors import FormatError
-    from footplant.views import html_page
+    from footplant.plot import player
+    from footplant.plot.notebook import page_view
 
     if out is not None:
         if Path(out).suffix.lower() not in (".html", ".htm"):
@@ -48,7 +49,9 @@ def view(
     else:
         page = Path(out)
     with working(f"drawing {page}"):
-        write_atomic(page, html_page(clip._repr_html_() or "", clip.name))
+        player.write_page(page, page_view(clip))
+    if not player.is_available():
+        note(f"note: {player.NOT_BUILT}")
     if browser:
         import webbrowser
 

@@ -205,7 +205,7 @@ class Connection:
         self.send_now(scene.document(session))
 
     def _send_ground(self) -> None:
-        grid = scene.ground_grid(self.session.state)
+        grid = scene.state_ground(self.session.state)
         if grid is not None:
             self._sequence += 1
             self.send_now(wire.encode_ground(*grid, self._sequence))

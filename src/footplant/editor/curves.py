@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.contacts.detection import FEET
 from footplant.editor.actions import wanted_constraints
 from footplant.editor.state import EditorState, find_plants
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
+from footplant.plot.figures import foot_curves
 from footplant.problem import worst_error
-from footplant.quality.published import ground_speed
 
 MOST_SAMPLES = 4000
 """Largest number of samples in a plot; longer clips are reduced to the extreme value of each stretch."""
@@ -43,23 +42,10 @@ def curves(state: EditorState, plot: str, joint: int = 0) -> dict[str, Any]:
     elif plot == "importance":
         unit, lines = "", _importance(kinematics, state)
     else:
-        unit, lines = ("mm" if plot == "height" else "m/s"), _feet(kinematics, state, plot)
+        ground = state.ground or find_plants(state.clip).ground
+        unit, lines = ("mm" if plot == "height" else "m/s"), foot_curves(kinematics, state.character, ground, plot)
     frames, values = _thinned(lines)
     return {"is": "curves", "plot": plot, "unit": unit, "frames": frames, "lines": values}
-
-
-def _feet(kinematics: Kinematics, state: EditorState, plot: str) -> dict[str, NDArray]:
-    ground = state.ground or find_plants(state.clip).ground
-    found = {}
-    for name in FEET:
-        if name in state.character.contacts:
-            track = kinematics.point(state.character.contacts[name])
-            if plot == "height":
-                found[name.replace("_", " ")] = 1000.0 * (track[:, 1] - ground.height(track[:, ::2]))
-            else:
-                speed = ground_speed(track, state.motion.fps)
-                found[name.replace("_", " ")] = np.append(speed, speed[-1:])
-    return found
 
 
 def _importance(kinematics: Kinematics, state: EditorState) -> dict[str, NDArray]:

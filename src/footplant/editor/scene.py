@@ -10,24 +10,20 @@ from numpy.typing import NDArray
 from footplant.constraints import Footplant, Position
 from footplant.constraints.drags import Drag
 from footplant.constraints.naming import point_data
-from footplant.contacts.detection import FEET, HANDS, TOES
+from footplant.contacts.detection import FEET
 from footplant.editor.session import Session
-from footplant.editor.state import EditorState, Mark, find_plants, track_of
+from footplant.editor.state import EditorState, Mark, find_plants
 from footplant.feet.travel import find_travel
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
+from footplant.plot.figures import character_data, ground_grid, track_of
 from footplant.problem import Report, Status
 from footplant.quality.measure import measure
 from footplant.serialise import json_ready
-from footplant.skeleton import Character
 from footplant.solve.window import KNOTS
 
-CELLS = 220
-"""Cells along the longer side of the drawn ground."""
 PATH_POINTS = 5
 """Control points of the path until the user sets others."""
-MARGIN = 1.5
-"""Margin of ground around the motion, metres."""
 
 
 def figure_message(session: Session) -> dict[str, Any]:
@@ -40,33 +36,10 @@ def figure_message(session: Session) -> dict[str, Any]:
         "frames": len(motion),
         "fps": motion.fps,
         "knots": KNOTS,
-        "character": _character(character),
-        "original": _character(session.origin.character),
+        "character": character_data(character),
+        "original": character_data(session.origin.character),
         "original_frames": len(session.origin.motion),
         "notes": list(session.origin.notes),
-    }
-
-
-def _character(character: Character) -> dict[str, Any]:
-    roles = character.roles
-    names = {} if roles is None else {joint: role for role, found in roles.joints.items() for joint in found[:1]}
-    contacts = {name: point for name, point in character.contacts.items() if name not in TOES}
-    return {
-        "name": character.name,
-        "height": character.height,
-        "joints": list(character.skeleton.names),
-        "roles": [names.get(joint, "") for joint in range(len(character.skeleton))],
-        "parents": character.skeleton.parents.tolist(),
-        "tracks": [track_of(character, joint) for joint in range(len(character.skeleton))],
-        "points": [
-            {"name": name, "joint": point.joint, "offset": list(point.offset), "hand": name in HANDS}
-            for name, point in contacts.items()
-        ],
-        "ends": [
-            {"joint": int(joint), "offset": offset}
-            for joint, offset in zip(character.skeleton.end_parents, character.skeleton.end_offsets.tolist())
-        ],
-        "skinned": character.skin is not None,
     }
 
 
@@ -149,18 +122,9 @@ def quality(session: Session) -> dict[str, Any]:
     return {"is": "quality", "position": session.position, "rows": json_ready(table)}
 
 
-def ground_grid(state: EditorState) -> tuple[NDArray, NDArray, NDArray] | None:
+def state_ground(state: EditorState) -> tuple[NDArray, NDArray, NDArray] | None:
     """Return (low corner, step, heights) of the ground under the motion; None if it is level."""
-    ground = state.ground
-    if ground is None:
-        return None
-    places = Kinematics(state.motion[:: max(len(state.motion) // 400, 1)]).positions[..., ::2].reshape(-1, 2)
-    low, high = places.min(axis=0) - MARGIN, places.max(axis=0) + MARGIN
-    step = float((high - low).max()) / CELLS
-    counts = np.maximum(np.ceil((high - low) / step).astype(int) + 1, 2)
-    axes = [low[axis] + step * np.arange(counts[axis]) for axis in (0, 1)]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    return low, np.array([step, step]), np.asarray(ground.height(grid))
+    return None if state.ground is None else ground_grid([Kinematics(state.motion)], state.ground)
 
 
 def path_points(state: EditorState) -> list[list[float]]:

@@ -19,14 +19,6 @@ from footplant.motion import Motion
 from footplant.problem import Report
 from footplant.skeleton import Character, Point
 
-LIMBS = (
-    ("left_foot", ("left_upper_leg",)),
-    ("right_foot", ("right_upper_leg",)),
-    ("left_hand", ("left_clavicle", "left_upper_arm")),
-    ("right_hand", ("right_clavicle", "right_upper_arm")),
-)
-"""Track of the timeline → the roles at which its limb may begin."""
-
 
 @dataclass(frozen=True, eq=False)
 class Mark:
@@ -138,16 +130,6 @@ def opened(clip: Clip, *, like: EditorState | None = None, **changes: Any) -> Ed
     if like is None:
         return EditorState(**fresh, **changes)
     return replace(like, **({"drags": (), "manipulation": None, "path": ()} | fresh | changes))
-
-
-def track_of(character: Character, joint: int) -> str:
-    """Return the timeline track that shows a joint's constraints."""
-    roles = character.roles
-    for track, starts in LIMBS:
-        start = next((roles[role] for role in starts if roles is not None and role in roles), None)
-        if start is not None and joint in character.skeleton.descendants(start):
-            return track
-    return "body"
 
 
 def moved_marks(marks: Sequence[Mark], constraints: Sequence[Constraint]) -> tuple[Mark, ...]:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kinematics import Kinematics
+from footplant.plot.packed import hardware_skin
 from footplant.skeleton import Skin
-from footplant.skinning import vertex_normals
 
 POSES: Final = 1
 MESH: Final = 2
@@ -32,8 +32,6 @@ OTHER: Final = 2
 """Layer of the motion it is compared with."""
 LIVE: Final = 3
 """Layer of a character driven by keys or a stream: one frame."""
-INFLUENCES: Final = 4
-"""Joints per vertex, as graphics hardware expects."""
 
 
 def header(*numbers: int) -> bytes:
@@ -54,16 +52,9 @@ def encode_poses(kinematics: Kinematics, first: int, layer: int, sequence: int) 
 
 def encode_mesh(skin: Skin, layer: int, sequence: int) -> bytes:
     """Encode a skin; of more than four joints per vertex the strongest are kept."""
-    order = np.argsort(-skin.weights, axis=1, kind="stable")[:, :INFLUENCES]
-    weights, joints = (np.take_along_axis(array, order, axis=1) for array in (skin.weights, skin.joints))
-    missing = INFLUENCES - weights.shape[1]
-    if missing > 0:
-        weights, joints = (np.pad(array, ((0, 0), (0, missing))) for array in (weights, joints))
-    sums = weights.sum(axis=1, keepdims=True)
-    weights = weights / np.where(sums > 0, sums, 1.0)
-    normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
+    weights, joints, normals = hardware_skin(skin)
     numbers = (skin.vertices, normals, weights, skin.inverse_bind.swapaxes(1, 2))
-    indices = (np.where(weights > 0, joints, 0), skin.faces)
+    indices = (joints, skin.faces)
     return b"".join((
         header(MESH, layer, sequence, len(skin.vertices), len(skin.faces), len(skin.inverse_bind)),
         *(np.ascontiguousarray(array, "<f4").tobytes() for array in numbers),

@@ -92,7 +92,7 @@ def fit(
         for frame in goal.held_rows(np.arange(len(motion)), motion.fps).tolist()
     ]
     notes += entered_notes(character, motion, solution.motion, goals)
-    return Result.of(clip, solution.noted(*notes))
+    return Result.of(clip, solution.noted(*notes), source=clip)
 
 
 def _keeps_ground(method: Method) -> bool:

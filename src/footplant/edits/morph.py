@@ -101,4 +101,4 @@ def morph(
         solution = solution.noted(
             f"some footsteps are out of reach of legs at {100 * shortest:.0f} % of their length; scale the footsteps"
         )
-    return Result.of(clip, dropped_lead_in(solution, lead, lead_in))
+    return Result.of(clip, dropped_lead_in(solution, lead, lead_in), source=clip, ground=contacts.ground)

@@ -56,7 +56,8 @@ def share(
     refused = {id(c): solver.refuses(c) for c in carried}
     notes += [f"{c.title}: left out: {refused[id(c)]}" for c in carried if refused[id(c)]]
     problem = Problem(motion, target, tuple(c for c in carried if not refused[id(c)]))
-    return Result.of(clip, PerFrame(solver).solve(problem, progress).noted(*notes), target)
+    solution = PerFrame(solver).solve(problem, progress).noted(*notes)
+    return Result.of(clip, solution, target, source=clip)
 
 
 def _agreeing(constraints: Sequence[Constraint], target: Character) -> list[Constraint]:

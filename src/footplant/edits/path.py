@@ -154,7 +154,8 @@ def bend(
     before, after = measure_each((carried, solution.motion), character, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     solution = solution.noted(*notes, *_path_notes(travel, curve, scale, character.height))
-    return Result.of(clip, dropped_lead_in(solution, lead, lead_in))
+    solution = dropped_lead_in(solution, lead, lead_in)
+    return Result.of(clip, solution, source=clip, unsolved=carried, ground=ground)
 
 
 def _method(name: str, exact: bool, carried: Motion, clip: Clip, constraints: Sequence[Constraint]) -> Method:

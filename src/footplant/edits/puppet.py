@@ -74,7 +74,8 @@ def puppet(
     solution = watch.finish(PUPPET, played.motion, notes=notes)
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, played.motion), target, contacts, against=judged, ground=stage.ground)
-    return Result.of(clip, replace(solution, report=replace(solution.report, before=before, after=after)), target)
+    solution = replace(solution, report=replace(solution.report, before=before, after=after))
+    return Result.of(clip, solution, target, source=clip, unsolved=copied, ground=stage.ground)
 
 
 def as_shape(ground: Ground, clip: Clip) -> Plane | HeightField:

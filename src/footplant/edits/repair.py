@@ -83,7 +83,7 @@ def repair(
         raise MotionError(f"expected a clip with frames to repair, got none in {clip.name!r}")
     if slide is not None:
         real_number(slide, "speed of sliding", MotionError, above=0.0)
-    lead, clip = split_lead_in(clip)
+    given, (lead, clip) = clip, split_lead_in(clip)
     character, source = clip.character, clip.motion
     contacts = None if contacts is None else contacts.after(len(lead))
     notes = [lead_in_note(len(lead), lead_in)] if len(lead) else []
@@ -106,7 +106,8 @@ def repair(
     if lead_in == "keep":
         solution = replace(solution, motion=join_lead_in(lead, solution.motion, character, floor))
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    return Result.of(clip, solution.noted(*notes, *ground_notes, *_summary(before, after)))
+    solution = solution.noted(*notes, *ground_notes, *_summary(before, after))
+    return Result.of(clip, solution, source=given, ground=floor)
 
 
 def _solve(motion: Motion, character: Character, stance: Stance, progress: Progress | None) -> Solution:

@@ -155,4 +155,5 @@ def retarget(
     before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
     faithful = fidelity((clip.motion, clip.character), (solution.motion, target), depth="joints", copied=as_copied)
     report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
-    return Result.of(clip, dropped_lead_in(replace(solution, report=report), lead, lead_in), given)
+    solution = dropped_lead_in(replace(solution, report=report), lead, lead_in)
+    return Result.of(clip, solution, given, source=clip, unsolved=None if copy else as_copied, ground=stage.ground)

@@ -132,7 +132,8 @@ def terrain(
     before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     solution = solution.noted(*_step_notes(footings), *_doorway_notes(solution, target, doorways))
-    return Result.of(clip, dropped_lead_in(solution, lead, lead_in), mover)
+    solution = dropped_lead_in(solution, lead, lead_in)
+    return Result.of(clip, solution, mover, source=clip, unsolved=None if same else motion, ground=ground)
 
 
 def _step_notes(footings: Sequence[Footing]) -> list[str]:

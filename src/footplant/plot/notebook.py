@@ -1,5 +1,6 @@
-"""A motion as HTML for notebooks: a strip of poses beside an animation, as SVG, without matplotlib and scripts.
+"""Motions, clips and results as HTML for notebooks, and as pages for the browser.
 
+They are 3-D views that play. Where the package was built without them: a strip of poses beside an animation, as SVG.
 Heels and balls of the feet are marked while they are planted.
 """
 
@@ -10,10 +11,13 @@ import html
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.clip import Clip
 from footplant.contacts.detection import FEET, find_contacts
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.plot import player
 from footplant.plot.view import View, choose_view
+from footplant.result import Result
 from footplant.skeleton import Character
 
 TALL = 150.0
@@ -23,10 +27,44 @@ MOST_FRAMES = 48
 LIMB, FAINT, PLANTED = "#2b6cb0", "#9aa5b1", "#d9480f"
 
 
+def notebook_view(shown: Motion | Clip | Result) -> str:
+    """Return what a notebook shows: a line of facts, and below it a view that plays, or else a picture."""
+    clip = _clip_of(shown)
+    if not len(clip.motion) or not player.is_available():
+        return motion_html(clip.motion, clip.character, clip.name)
+    return _title(clip.motion, clip.name) + player.notebook_frame(_player_page(shown, compact=True))
+
+
+def page_view(shown: Motion | Clip | Result) -> str:
+    """Return a whole page for the browser that shows a motion, a clip or a result."""
+    clip = _clip_of(shown)
+    if len(clip.motion) and player.is_available():
+        return _player_page(shown)
+    body = motion_html(clip.motion, clip.character, clip.name)
+    why = "" if player.is_available() else f"<p>{html.escape(player.NOT_BUILT)}</p>"
+    head = f'<meta charset="utf-8"><title>{html.escape(clip.name)}</title>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}{why}</body></html>\n'
+
+
+def _player_page(shown: Motion | Clip | Result, *, compact: bool = False) -> str:
+    scene = player.result_scene(shown) if isinstance(shown, Result) else player.clip_scene(_clip_of(shown))
+    return player.motion_page([scene], scene.name, compact=compact)
+
+
+def _clip_of(shown: Motion | Clip | Result) -> Clip:
+    if isinstance(shown, Motion):
+        return Clip(shown, Character(shown.skeleton, name="motion"), name="motion")
+    return shown.clip if isinstance(shown, Result) else shown
+
+
+def _title(motion: Motion, name: str) -> str:
+    facts = f"{len(motion)} frames at {motion.fps:g} fps, {motion.duration:.2f} s, {len(motion.skeleton)} joints"
+    return f"<div><b>{html.escape(name)}</b> · {facts}</div>"
+
+
 def motion_html(motion: Motion, character: Character | None = None, name: str = "motion") -> str:
     """Return one small picture with a line of facts; the animation beside the strip plays in any browser."""
-    facts = f"{len(motion)} frames at {motion.fps:g} fps, {motion.duration:.2f} s, {len(motion.skeleton)} joints"
-    title = f"<div><b>{html.escape(name)}</b> · {facts}</div>"
+    title = _title(motion, name)
     if not len(motion):
         return title
     drawn = character or Character(motion.skeleton)

@@ -1,4 +1,4 @@
-"""Reports for people: one sheet of plots (PNG), or one self-contained page with plots and tables (HTML)."""
+"""Reports for people: one sheet of plots (PNG), or one self-contained page that plays the motion (HTML)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.errors import FormatError
+from footplant.plot import player
 from footplant.plot.page import GREY, STYLE, WIDTH, check_target, new_sheet, require_matplotlib, save_sheet
 from footplant.plot.strip import strip
 from footplant.problem import Report
 from footplant.quality.fidelity import Fidelity, fidelity_rows
+from footplant.result import Result
 
 BEFORE, AFTER = "#d9895b", "#2b6cb0"
 
@@ -77,7 +79,18 @@ def _draw_worst(axes: Any, report: Report) -> None:
     axes.invert_yaxis()
 
 
-def report_page(report: Report, clip: Clip, path: str | Path, *, poses: str | Path | None = None) -> Path:
+def report_page(result: Result, path: str | Path) -> Path:
+    """Write a result as one HTML file: source and result as a 3-D view that plays, with the report's tables.
+
+    It loads nothing from elsewhere. Where the package was built without the player, pictures take the view's place.
+    """
+    if not player.is_available() or not len(result.motion):
+        return still_page(result.report, result.clip, path)
+    scene = player.result_scene(result)
+    return player.write_page(path, player.motion_page([scene], scene.name))
+
+
+def still_page(report: Report, clip: Clip, path: str | Path, *, poses: str | Path | None = None) -> Path:
     """Write the report as one HTML file with embedded pictures and tables; it loads nothing from elsewhere.
 
     poses: an existing PNG of the motion; None draws a strip.

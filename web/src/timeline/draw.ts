@@ -1,5 +1,5 @@
 // Draws a layout of the timeline on a canvas.
-import { TRACK_COLOURS } from "../store";
+import { TRACK_COLOURS, WRONG } from "../store";
 import { LABELS, RULER, type Bar, type Layout } from "./layout";
 
 const FONT = "11px Inter, 'Segoe UI', system-ui, sans-serif";
@@ -81,7 +81,7 @@ function drawInfluence(g: CanvasRenderingContext2D, layout: Layout): void {
 }
 
 function drawBar(g: CanvasRenderingContext2D, bar: Bar, look: Look): void {
-  const colour = TRACK_COLOURS[bar.track] ?? "#999";
+  const colour = bar.wrong ? WRONG : (TRACK_COLOURS[bar.track] ?? "#999");
   const chosen = bar.id === look.selected;
   const lit = chosen || bar.id === look.hovered;
   g.globalAlpha = 0.3;

@@ -35,6 +35,7 @@ export interface Bar {
   track: Track;
   title: string;
   free: boolean;
+  wrong: boolean;
   x0: number;
   x1: number;
   y: number;
@@ -128,11 +129,12 @@ export function layoutTimeline(
   tracksOf: readonly Track[],
   now: number,
   influence: { frame: number; reach: number } | null,
+  tracks: readonly Track[] = TRACKS,
 ): Layout {
   const rows: Row[] = [];
   const bars: Bar[] = [];
   let y = RULER;
-  for (const track of TRACKS) {
+  for (const track of tracks) {
     const own = marks.filter((mark) => mark.track === track);
     const lane = lanes(own);
     const count = Math.max(LEAST_LANES, ...[...lane.values()].map((n) => n + 1));
@@ -145,6 +147,7 @@ export function layoutTimeline(
         track,
         title: mark.title,
         free: mark.free,
+        wrong: mark.wrong ?? false,
         x0: xOf(view, mark.start),
         x1: xOf(view, mark.end),
         y: y + PAD + (lane.get(mark.id) ?? 0) * LANE,

@@ -42,6 +42,10 @@ export class Bones {
     }
   }
 
+  fade(opacity: number): void {
+    fadeMaterial(this.object, opacity);
+  }
+
   pose(track: Track, frame: number): void {
     this.links.forEach(({ from, to, offset }, n) => {
       place.fromArray(track.positions, 3 * (frame * track.joints + from));
@@ -88,6 +92,10 @@ export class Skin {
     this.object.receiveShadow = opacity >= 1;
   }
 
+  fade(opacity: number): void {
+    fadeMaterial(this.object, opacity);
+  }
+
   pose(track: Track, frame: number): void {
     if (track.joints !== this.bones.length) return;
     const base = frame * track.joints;
@@ -104,4 +112,15 @@ export class Skin {
     (this.object.material as THREE.Material).dispose();
     this.object.skeleton.dispose();
   }
+}
+
+/** Makes a mesh opaque or translucent. */
+function fadeMaterial(mesh: THREE.Mesh, opacity: number): void {
+  const material = mesh.material as THREE.Material;
+  if (material.opacity === opacity) return;
+  material.opacity = opacity;
+  material.transparent = opacity < 1;
+  material.depthWrite = opacity >= 1;
+  material.needsUpdate = true;
+  mesh.castShadow = opacity >= 1;
 }

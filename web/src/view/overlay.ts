@@ -1,6 +1,6 @@
 // Overlays of the character: handles at joints and contact points, trails, footprints, pins.
 import * as THREE from "three";
-import { TRACK_COLOURS } from "../store";
+import { TRACK_COLOURS, WRONG } from "../store";
 import type { Character, ContactPoint, Mark } from "../types";
 import type { Track } from "../wire";
 
@@ -107,7 +107,8 @@ export class Holds {
   private static readonly ball = new THREE.CircleGeometry(0.046, 24).scale(1, 1.25, 1).rotateX(-Math.PI / 2);
   private static readonly pin = new THREE.OctahedronGeometry(0.028, 0);
 
-  set(marks: readonly Mark[], heading: (mark: Mark) => number): void {
+  /** scale: the character's height over that of an average person. */
+  set(marks: readonly Mark[], heading: (mark: Mark) => number, scale = 1): void {
     this.clear();
     for (const mark of marks) {
       if (!mark.place) continue;
@@ -116,8 +117,9 @@ export class Holds {
       const material = new THREE.MeshBasicMaterial({ color: TRACK_COLOURS[mark.track] ?? "#999", transparent: true, depthWrite: false, polygonOffset: true, polygonOffsetFactor: -2, wireframe: mark.free });
       const mesh = new THREE.Mesh(shape, material);
       mesh.position.set(...mark.place);
-      if (mark.kind === "plant") mesh.position.y += 0.006;
+      if (mark.kind === "plant") mesh.position.y += 0.006 * scale;
       mesh.rotation.y = heading(mark);
+      mesh.scale.setScalar(scale);
       mesh.userData.mark = mark.id;
       this.entries.push({ mark, mesh, material });
       this.object.add(mesh);
@@ -129,7 +131,7 @@ export class Holds {
       const away = Math.max(mark.start - frame, frame - mark.end + 1, 0) / fps;
       const held = away <= 0;
       material.opacity = held ? 0.95 : Math.max(0.5 - 0.14 * away, 0.1);
-      material.color.set(mark.id === selected ? "#f2b544" : (TRACK_COLOURS[mark.track] ?? "#999"));
+      material.color.set(mark.id === selected ? "#f2b544" : mark.wrong ? WRONG : (TRACK_COLOURS[mark.track] ?? "#999"));
       // of a long clip only what is near in time is drawn
       mesh.visible = mark.id === selected || (away < SEEN && (mark.kind === "pin" || prints));
     }

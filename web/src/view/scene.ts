@@ -66,6 +66,7 @@ export class Theatre {
 
   private setCharacter(character: Character, original: Character): void {
     this.character = character;
+    this.stage.scaleTo(character.height);
     for (const part of [this.bones, this.ghost, this.handles, this.trails, this.other]) {
       if (part) {
         this.stage.scene.remove(part.object);

@@ -4,6 +4,20 @@ import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 
 export const BACKGROUND = 0x2b2d31;
 
+/** A part of the canvas whose camera sees `to` as the stage's camera sees `from`, at another scale. */
+export interface Pane {
+  /** Left and right edge, shares of the canvas's width. */
+  left: number;
+  right: number;
+  /** Layers of the objects that it shows, besides layer 0. */
+  layers: readonly number[];
+  from: THREE.Vector3;
+  to: THREE.Vector3;
+  scale: number;
+  /** Called before it is drawn: moves the floor to its character. */
+  prepare: () => void;
+}
+
 export class Stage {
   readonly scene = new THREE.Scene();
   readonly camera = new THREE.PerspectiveCamera(38, 1, 0.05, 400);
@@ -16,6 +30,8 @@ export class Stage {
   private readonly blob: THREE.Mesh;
   private readonly shadowFloor: THREE.Mesh;
   private dirty = true;
+  /** Parts of the canvas drawn side by side with linked cameras; empty: the whole canvas, all layers. */
+  panes: readonly Pane[] = [];
   private readonly before: (() => void)[] = [];
 
   constructor(readonly canvas: HTMLCanvasElement) {
@@ -71,6 +87,29 @@ export class Stage {
     this.dirty = true;
   }
 
+  /** Adapts fog, clipping planes, shadows and camera limits to a character's height, metres. */
+  scaleTo(height: number): void {
+    const scale = Math.max(height, 0.05) / 1.75;
+    const [fog, wide] = [Math.max(scale, 1), 2.5 * Math.max(scale, 0.4)];
+    this.scene.fog = new THREE.Fog(BACKGROUND, 14 * fog, 42 * fog);
+    this.orbit.minDistance = 0.3 * scale;
+    this.orbit.maxDistance = 60 * fog;
+    this.camera.near = 0.05 * Math.min(scale, 4);
+    this.camera.far = 400 * fog;
+    this.camera.updateProjectionMatrix();
+    this.lift = scale;
+    this.blob.scale.setScalar(scale);
+    this.shadowFloor.scale.setScalar(fog);
+    this.grid.scale.set(fog, 1, fog);
+    const far = this.grid.material as THREE.ShaderMaterial;
+    if (far.uniforms.reach) far.uniforms.reach.value = fog;
+    Object.assign(this.sun.shadow.camera, { left: -wide, right: wide, top: wide, bottom: -wide, near: 0.5 * scale, far: 16 * Math.max(scale, 0.6) });
+    this.sun.shadow.camera.updateProjectionMatrix();
+    this.change();
+  }
+  /** The character's height over that of an average person. */
+  private lift = 1;
+
   resize(width: number, height: number): void {
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / Math.max(height, 1);
@@ -79,15 +118,17 @@ export class Stage {
   }
 
   /** Moves the floor, its shadows and the light with the character. */
-  accompany(x: number, z: number, level: number, terrain: boolean): void {
+  accompany(x: number, z: number, level: number, terrain: boolean, scale = 1): void {
     this.grid.position.set(Math.round(x), level, Math.round(z));
     this.grid.visible = !terrain;
     this.shadowFloor.position.set(x, level + 0.001, z);
     this.shadowFloor.visible = !terrain && !this.software;
-    this.blob.position.set(x, level + 0.003, z);
+    this.blob.position.set(x, level + 0.003 * scale, z);
+    this.blob.scale.setScalar(this.lift * scale);
     this.blob.visible = !terrain && this.software;
-    this.sun.position.set(x + 2.5, level + 6, z + 3.5);
-    this.sun.target.position.set(x, level + 0.8, z);
+    const lift = Math.max(this.lift, 0.6);
+    this.sun.position.set(x + 2.5 * lift, level + 6 * lift, z + 3.5 * lift);
+    this.sun.target.position.set(x, level + 0.8 * lift, z);
   }
 
   /** Moves camera and target by the same vector. */
@@ -115,7 +156,36 @@ export class Stage {
     for (const work of this.before) work();
     if (!this.dirty) return;
     this.dirty = false;
-    this.renderer.render(this.scene, this.camera);
+    if (this.panes.length) this.drawPanes();
+    else this.renderer.render(this.scene, this.camera);
+  }
+
+  private drawPanes(): void {
+    const { camera, renderer } = this;
+    const size = renderer.getSize(new THREE.Vector2());
+    const [place, layers, near] = [camera.position.clone(), camera.layers.mask, camera.near];
+    renderer.setScissorTest(true);
+    for (const pane of this.panes) {
+      const [x, width] = [Math.round(pane.left * size.x), Math.round((pane.right - pane.left) * size.x)];
+      renderer.setViewport(x, 0, width, size.y);
+      renderer.setScissor(x, 0, width, size.y);
+      camera.aspect = width / Math.max(size.y, 1);
+      camera.position.copy(place).sub(pane.from).multiplyScalar(pane.scale).add(pane.to);
+      camera.near = near * pane.scale;
+      camera.updateProjectionMatrix();
+      camera.layers.set(0);
+      for (const layer of pane.layers) camera.layers.enable(layer);
+      pane.prepare();
+      renderer.render(this.scene, camera);
+    }
+    renderer.setScissorTest(false);
+    renderer.setViewport(0, 0, size.x, size.y);
+    camera.position.copy(place);
+    camera.near = near;
+    camera.layers.mask = layers;
+    camera.aspect = size.x / Math.max(size.y, 1);
+    camera.updateProjectionMatrix();
+    camera.updateMatrixWorld();
   }
 }
 
@@ -134,7 +204,7 @@ function isSoftware(context: WebGL2RenderingContext): boolean {
 /** A floor with lines every half metre and metre that fade into the distance. */
 function makeGrid(): THREE.Mesh {
   const material = new THREE.ShaderMaterial({
-    uniforms: { near: { value: new THREE.Color(0x33363b) }, far: { value: new THREE.Color(BACKGROUND) }, line: { value: new THREE.Color(0x5f656f) } },
+    uniforms: { reach: { value: 1 }, near: { value: new THREE.Color(0x33363b) }, far: { value: new THREE.Color(BACKGROUND) }, line: { value: new THREE.Color(0x5f656f) } },
     vertexShader: `
       varying vec3 place;
       varying float away;
@@ -149,6 +219,7 @@ function makeGrid(): THREE.Mesh {
       uniform vec3 near;
       uniform vec3 far;
       uniform vec3 line;
+      uniform float reach;
       varying vec3 place;
       varying float away;
       float grid(float spacing, float width) {
@@ -159,7 +230,7 @@ function makeGrid(): THREE.Mesh {
       }
       void main() {
         float shade = max(0.22 * grid(0.5, 0.3), 0.5 * grid(1.0, 0.4));
-        vec3 colour = mix(mix(near, line, shade), far, smoothstep(6.0, 30.0, away));
+        vec3 colour = mix(mix(near, line, shade), far, smoothstep(6.0, 30.0, away / reach));
         gl_FragColor = vec4(colour, 1.0);
         #include <colorspace_fragment>
       }`,

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import * as store from "../store";
 import { Gizmo } from "./gizmo";
+import { playOn } from "./playback";
 import { Theatre } from "./scene";
 
 export const view: { theatre: Theatre | null; gizmo: Gizmo | null } = { theatre: null, gizmo: null };
@@ -20,28 +21,7 @@ export function Viewport() {
     }
     view.theatre = theatre;
     view.gizmo = new Gizmo(theatre);
-    let last = performance.now();
-    let rest = 0;
-    theatre.stage.eachTime(() => {
-      const now = performance.now();
-      const passed = Math.min((now - last) / 1000, 0.25);
-      last = now;
-      if (!store.playing.peek()) {
-        rest = 0;
-        return;
-      }
-      rest += passed * store.fps.peek() * store.speed.peek();
-      const whole = Math.floor(rest);
-      if (!whole) return;
-      rest -= whole;
-      const next = store.frame.peek() + whole;
-      if (next < store.frames.peek()) store.frame.value = next;
-      else if (store.looping.peek()) store.frame.value = next % store.frames.peek();
-      else {
-        store.frame.value = store.frames.peek() - 1;
-        store.playing.value = false;
-      }
-    });
+    playOn(theatre.stage);
     const box = target.parentElement;
     const watch = new ResizeObserver(() => theatre.stage.resize(box.clientWidth, box.clientHeight));
     watch.observe(box);
