@@ -76,7 +76,7 @@ def test_a_result_is_a_clip_on_its_character_with_a_report(walk, retargeted, tmp
     assert retargeted.status.value == retargeted.report.to_dict()["status"]
     assert retargeted.status.sentence == retargeted.report.to_dict()["meaning"] == "every hard constraint is met"
     assert [status.value for status in Status] == ["solved", "unreachable", "conflict", "unfinished"]
-    assert "<svg" in retargeted._repr_html_() or "<canvas" in retargeted._repr_html_()
+    assert "<svg" in retargeted._repr_html_() or "<iframe" in retargeted._repr_html_()
     for path in (retargeted.save(tmp_path / "a.glb"), footplant.save(tmp_path / "b.glb", retargeted)):
         assert footplant.load(path).character.skin is not None
 

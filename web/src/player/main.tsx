@@ -119,7 +119,7 @@ function Labels() {
   const figures = current()?.figures ?? [];
   const seen = figures.filter((_, n) => visible.value[n] ?? true);
   return (
-    <div class={`labels ${layout.value}`}>
+    <div class={`labels ${layout.value === "side" ? "split" : "over"}`}>
       {figures.map((figure, n) => {
         const [shown, at] = [visible.value[n] ?? true, seen.indexOf(figure)];
         if (!shown && layout.value === "side") return null;
@@ -207,6 +207,7 @@ function seam(): void {
       const track = player.value?.shown[figure]?.track;
       return track ? [...track.positions.subarray(3 * frame * track.joints, 3 * (frame + 1) * track.joints)] : [];
     },
+    settled: () => player.value?.stage.settled ?? false,
     goTo: (frame: number) => store.goTo(frame),
     open,
     look: (feet: boolean) => player.value?.frame(feet),
@@ -221,7 +222,7 @@ async function start(): Promise<void> {
   Object.assign(store.TRACK_COLOURS, { right_foot: "#4fd1a5", right_hand: "#8fe3c5" });
   content.value = new Content(await window.footplantInflate("footplant-data"));
   const { compact, scenes } = content.value.header;
-  const small = compact || window.innerWidth < 820;
+  const small = compact || window.innerWidth <= 980;
   panel.value = !small;
   store.show.curves.value = !small && window.innerHeight > 640;
   store.show.trails.value = false;

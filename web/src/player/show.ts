@@ -166,6 +166,8 @@ export class Player {
 
   constructor(canvas: HTMLCanvasElement) {
     this.stage = new Stage(canvas);
+    // not from below the ground
+    this.stage.orbit.maxPolarAngle = 0.55 * Math.PI;
     playOn(this.stage);
     effect(() => this.load());
     effect(() => this.pose());

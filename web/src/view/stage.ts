@@ -87,6 +87,11 @@ export class Stage {
     this.dirty = true;
   }
 
+  /** Whether everything that changed has been drawn. */
+  get settled(): boolean {
+    return !this.dirty;
+  }
+
   /** Adapts fog, clipping planes, shadows and camera limits to a character's height, metres. */
   scaleTo(height: number): void {
     const scale = Math.max(height, 0.05) / 1.75;
