@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,8 @@ import pytest
 import footplant
 from bvh_text import write as write_bvh
 from footplant.batch import JOBS, Batch, Ledger, Task, run
-from footplant.batch.dataset import Dataset, pack
+from footplant.batch.card import write_card
+from footplant.batch.dataset import SHARES, SPLITS, Dataset, assign_splits, pack, subject_of
 from footplant.batch.jobs import Job, perform
 from footplant.batch.run import LocalPool
 from footplant.batch.worker import Limits, Worker
@@ -366,8 +368,9 @@ def test_the_command_writes_a_report_and_a_dataset(tmp_path, capsys):
         save(tmp_path / f"{name}.bvh", clip.motion[:200:2], character=clip.character)
     clips = [str(tmp_path / f"{name}.bvh") for name in ("walk", "kick")]
     code = main(
-        ["batch", "retarget", *clips, "--to", "sample:short", "-o", str(tmp_path / "out"),
-         "--format", "footplant", "--dataset", "30", "--workers", "1", "--json"]
+        ["batch", "retarget", *clips, "--to", "sample:smpl", "-o", str(tmp_path / "out"),
+         "--format", "footplant", "--dataset", "30", "--layout", "smpl", "--layout", "humanml3d",
+         "--subject", "^(.)", "--split", "50,50,0", "--workers", "1", "--json"]
     )  # fmt: skip
     said = capsys.readouterr()
     assert code == 0, said.err
@@ -386,9 +389,95 @@ def test_the_command_writes_a_report_and_a_dataset(tmp_path, capsys):
     np.testing.assert_allclose(motion.root, kept.root, atol=1e-6)
     np.testing.assert_allclose(footplant.Kinematics(motion).positions, footplant.Kinematics(kept).positions, atol=1e-5)
     assert data[0]["contacts"].any(axis=0).sum() >= 2
+    # two subjects, by the first letter of their names, in two splits
+    assert {clip["subject"] for clip in data.index["clips"]} == {"k", "w"}
+    assert len(data.split("train")) == len(data.split("validation")) == 1
+    assert len(data.windows(10, 5, "train")) + len(data.windows(10, 5, "validation")) == len(data.windows(10, 5))
+    card = (data.folder / "CARD.md").read_text()
+    assert "| validation | 1 | 1 |" in card
+    assert "foot skating" in card
+    # what was written besides is the same motion
+    again = load(data.folder / "smpl" / "walk.npz").motion
+    ours = footplant.Kinematics(motion).positions
+    np.testing.assert_allclose(footplant.Kinematics(again).positions, ours, atol=1e-4)
+    rows = np.load(data.folder / "humanml3d" / "new_joint_vecs" / "walk.npy")
+    assert rows.shape == (len(motion.resample(20.0)) - 1, 263)
+    written = data.folder / "humanml3d"
+    assert {(written / f"{name}.txt").read_text().strip() for name in ("train", "val")} == {"kick", "walk"}
+    assert np.load(written / "Mean.npy").shape == np.load(written / "Std.npy").shape == (263,)
     starts = data.windows(10, 5)
     ends = np.cumsum([clip["frames"] for clip in data.index["clips"]])
     assert all((start < ends[0]) == (start + 10 <= ends[0]) for start in starts)
+
+
+@pytest.mark.quick
+def test_datasets_drop_lead_ins_and_single_poses(tmp_path):
+    """A T-pose before the motion would teach a jump; a pose or two is no motion."""
+    walk = sample("walk")
+    pose = footplant.rest_motion(walk.motion.skeleton, frames=1)
+    parts = [replace(pose, fps=walk.motion.fps), walk.motion[:60]]
+    begun = replace(walk, motion=footplant.concatenate(parts), name="begun")
+    data = pack([begun, replace(walk, motion=walk.motion[:2], name="short")], tmp_path, fps=walk.motion.fps)
+    assert [(clip["name"], clip["frames"]) for clip in data.index["clips"]] == [("begun", 60)]
+    assert data.index["dropped"] == [{"name": "short", "frames": 2}]
+    steps = np.abs(np.diff(np.asarray(data.rotations), axis=0)).max()
+    assert steps < 0.1
+    text = write_card(data).read_text()
+    assert "1 clips had a T-pose" in text
+    assert "1 clips of a frame or two were left out" in text
+
+
+@pytest.mark.quick
+def test_splits_keep_subjects_together():
+    assert [subject_of(name) for name in ("35_01", "a/cmu/35_02", "walk1_subject3", "KIT/9/x", "x")] == [
+        "35", "35", "3", "KIT", "x"
+    ]  # fmt: skip
+    frames = {f"person {number}": 100 + number for number in range(100)}
+    found = assign_splits(frames)
+    assert found == assign_splits(dict(reversed(frames.items())))
+    for split, share in zip(SPLITS, SHARES, strict=True):
+        assert abs(sum(frames[who] for who in found if found[who] == split) / sum(frames.values()) - share) < 0.02
+    assert assign_splits({"one": 5}) == {"one": "train"}
+    with pytest.raises(MotionError, match="sum to 1"):
+        assign_splits(frames, (0.5, 0.1, 0.1))
+
+
+@pytest.mark.quick
+def test_options_for_reading_apply_to_what_takes_them(tmp_path):
+    for name in ("a.bvh", "b.amc", "c.npz", "model.asf"):
+        (tmp_path / name).write_bytes(b"")
+    reading = {"fps": 30.0, "units": "cm", "skeleton": str(tmp_path / "model.asf")}
+    batch = Batch("measure", [str(tmp_path), "sample:walk"], tmp_path / "out", reading=reading)
+    ledger = Ledger(tmp_path / "out")
+    tasks = {Path(entry.source).name: batch.task(entry, ledger)[0] for entry in batch.entries}
+    assert tasks["a.bvh"].reading == {"fps": 30.0, "units": "cm"}
+    assert tasks["b.amc"].reading == tasks["c.npz"].reading == reading
+    assert tasks["sample:walk"].reading == {"fps": 30.0}
+    plain = Batch("measure", [str(tmp_path)], tmp_path / "out")
+    assert plain.task(plain.entries[0], ledger)[0].key != tasks["a.bvh"].key
+    # the bytes of the file that an option names count
+    (tmp_path / "model.asf").write_bytes(b"other")
+    other = Batch("measure", [str(tmp_path)], tmp_path / "out", reading=reading)
+    assert other.task(other.entries[1], ledger)[0].key != tasks["b.amc"].key
+    with pytest.raises(FormatError, match="no such file"):
+        Batch("measure", [str(tmp_path)], tmp_path / "out", reading={"roles": str(tmp_path / "none.toml")})
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--split", "80,10"), "three percentages"),
+        (("--layout", "kit"), "expected --layout"),
+        (("--subject", "("), "regular expression"),
+        (("--fps", "0"), "expected --fps"),
+    ],
+)
+def test_wrong_options_of_datasets_are_refused(tmp_path, capsys, options, said):
+    begin = ["batch", "retarget", "sample:walk", "--to", "sample:smpl", "-o", str(tmp_path), "--dataset", "30"]
+    assert main([*begin, *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "ledger.jsonl").exists()
 
 
 @pytest.mark.quick

@@ -249,6 +249,41 @@ def test_humanml_features(tmp_path):
     assert np.allclose(got[:, 0], places[:, 0] - start, atol=1e-4)
 
 
+def test_humanml_features_are_written_as_they_are_read(tmp_path):
+    """A motion of SMPL's body → features → the same places of its joints, from the origin, facing +z."""
+    from footplant.io.npz.features import JOINTS, humanml_features
+
+    body = footplant.load_character("sample:smpl")
+    still = footplant.rest_motion(body.skeleton, frames=60)
+    time = np.arange(60)[:, None] / 20.0
+    bend = 0.3 * np.sin(2.0 * time[:, None] + RNG.uniform(0.0, 6.0, (1, len(body.skeleton), 1)))
+    turned = rotation.multiply(still.rotations, rotation.exp(bend * RNG.normal(size=(1, len(body.skeleton), 3)) * 0.5))
+    turned[:, 0] = rotation.multiply(rotation.from_axis_angle([0.0, 1.0, 0.0], 0.8 * time[:, 0] + 2.0), turned[:, 0])
+    root = still.root + np.concatenate([np.sin(time), 0.0 * time, 1.2 * time], axis=1) + [3.0, 0.0, 1.0]
+    motion = footplant.Motion(body.skeleton, root, turned, 20.0)
+    rows = humanml_features(motion)
+    assert rows.shape == (59, 263)
+    np.save(tmp_path / "rows.npy", rows)
+    again = footplant.load(tmp_path / "rows.npy")
+    places = Kinematics(motion).positions[:-1, [body.skeleton.names.index(name) for name in JOINTS]]
+    got = Kinematics(again.motion).positions
+    got = got[:, [again.motion.skeleton.names.index(name) for name in JOINTS]]
+    # the same but for one turn about the vertical and one shift
+    assert np.abs(got[0, 0, ::2]).max() < 1e-3
+    first = [each[0] - each[0, :1] for each in (places, got)]
+    angles = [np.arctan2(*(each[2] - each[1])[[0, 2]]) for each in first]
+    about = rotation.from_axis_angle([0.0, 1.0, 0.0], angles[1] - angles[0])
+    moved = rotation.rotate(about, places - places[:1, :1]) + got[:1, :1]
+    assert np.abs(moved - got).max() < 0.01
+    # bones turned by the features' rotations lie along those of the motion
+    columns = rows[:, 67:193].reshape(59, 21, 2, 3)
+    assert np.allclose(np.linalg.norm(columns, axis=-1), 1.0, atol=1e-5)
+    assert np.allclose(np.einsum("fjk,fjk->fj", columns[:, :, 0], columns[:, :, 1]), 0.0, atol=1e-5)
+    assert set(np.unique(rows[:, 259:])) <= {0.0, 1.0}
+    with pytest.raises(footplant.MotionError, match="sample:smpl"):
+        humanml_features(footplant.load("sample:walk").motion)
+
+
 MODEL = b"""<mujoco model="two"><compiler angle="radian"/><default><joint axis="0 1 0"/></default><worldbody>
 <body name="base" pos="0 0 1"><freejoint/><body name="arm" pos="0 0 0.5" quat="0.7071068 0 0.7071068 0">
 <joint name="a"/><body name="hand" pos="0.3 0 0"><joint name="b" axis="0 0 1" pos="0.1 0 0"/></body></body>%s</body>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ class Task:
     parameters: Mapping[str, Any] | None = None
     """Options of the job."""
     reading: Mapping[str, Any] | None = None
-    """Options for reading the input, decided for its whole folder."""
+    """Options for reading the input; some are decided for its whole folder."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the task as a JSON-ready dict."""
@@ -76,12 +76,15 @@ def perform(task: Task) -> dict[str, Any]:
 
 def _load(task: Task) -> Clip:
     """Load the input; markers are solved for a motion."""
-    from footplant.io import holds_markers, load
+    from footplant.io import holds_markers, load, load_markers
 
     if holds_markers(task.source):
         from footplant.optical.solve import solve_markers
 
-        clip = solve_markers(task.source).clip
+        options = dict(task.reading or {})
+        subject, fps = options.pop("figure", None), options.pop("fps", None)
+        clip = solve_markers(load_markers(task.source, **options), subject=subject).clip
+        clip = clip if fps is None else replace(clip, motion=clip.motion.resample(fps))
     else:
         clip = load(task.source, **(task.reading or {}))
     if not len(clip.motion):
@@ -141,7 +144,8 @@ def _retarget(task: Task) -> dict[str, Any]:
 
     options = dict(task.parameters or {})
     character, keep = _character(task.character or ""), options.get("keep_footsteps", False)
-    return _written(task, retarget(_load(task), character, keep_footsteps=keep, method=options.get("method")))
+    method, lead_in = options.get("method"), options.get("lead_in", "keep")
+    return _written(task, retarget(_load(task), character, keep_footsteps=keep, method=method, lead_in=lead_in))
 
 
 def _repair(task: Task) -> dict[str, Any]:
@@ -204,7 +208,11 @@ def _thumbnail(task: Task) -> dict[str, Any]:
 
 JOBS: dict[str, Job] = {
     "retarget": Job(
-        "retarget every clip to each character", _retarget, ".glb", ("method", "keep_footsteps"), needs_character=True
+        "retarget every clip to each character",
+        _retarget,
+        ".glb",
+        ("method", "keep_footsteps", "lead_in"),
+        needs_character=True,
     ),
     "repair": Job("fix foot skating, floating and ground penetration", _repair, ""),
     "measure": Job("measure the quality of every clip", _measure, None),

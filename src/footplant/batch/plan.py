@@ -7,7 +7,8 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from footplant.batch.settings import SETTINGS
 from footplant.errors import FormatError
 from footplant.io import SAMPLE, find_format, writer_of
 from footplant.text_files import require_file
+
+READ_FILES = ("roles", "skeleton")
+"""Options for reading that name files; their bytes are part of a task's key."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Batch:
     format: str | None = None
     """Extension of the results, with or without the dot; None: the job's default."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `io.load` for every input whose format takes them: fps, units, up, roles, skeleton, take …"""
 
     def __post_init__(self) -> None:
         """Validate everything that can be checked before the work starts."""
@@ -60,6 +66,9 @@ class Batch:
             if kind.suffix is None or not kind.motion:
                 raise FormatError(f"{self.job} writes no motions, so it takes no --format")
             writer_of(f"x{self.suffix}")
+        for name in READ_FILES:
+            if name in self.reading:
+                require_file(self.reading[name])
         for character in self.characters:
             if not character.startswith(SAMPLE) and not Path(character).is_file():
                 raise FormatError("no such file", path=character)
@@ -107,9 +116,12 @@ class Batch:
         return task, facts | {"key": key} | reading
 
     def _reading(self, source: str) -> dict[str, Any]:
-        """Return the options for reading an input that its folder decides."""
+        """Return the options for reading an input: those given that apply to it, and what its folder decides."""
+        if source.startswith(SAMPLE):
+            return {name: value for name, value in self.reading.items() if name == "fps"}
+        given = {name: value for name, value in self.reading.items() if name not in _refused(Path(source).suffix)}
         decision = self.positions.get(str(Path(source).parent)) if source.lower().endswith(".bvh") else None
-        return {} if decision is None else {"positions": decision}
+        return given if decision is None else {"positions": decision} | given
 
     @cached_property
     def positions(self) -> dict[str, str]:
@@ -141,7 +153,8 @@ class Batch:
         """Parts of the key that all tasks share."""
         from footplant import __version__
 
-        return ("footplant", __version__, self.job, json.dumps(dict(self.parameters), sort_keys=True))
+        files = [file_hash(str(self.reading[name])) for name in READ_FILES if name in self.reading]
+        return ("footplant", __version__, self.job, json.dumps(dict(self.parameters), sort_keys=True), *files)
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
@@ -179,6 +192,17 @@ class Batch:
                     raise FormatError("no such file or folder", path=given)
                 require_file(path)
                 yield given, Path(path.stem)
+
+
+@cache
+def _refused(suffix: str) -> frozenset[str]:
+    """Return the options for reading that the format of a file does not take."""
+    module = find_format(f"x{suffix}")
+    if not hasattr(module, "load"):
+        # markers
+        return frozenset(("take", "roles", "skeleton", "positions", "height"))
+    takes = signature(module.load).parameters
+    return frozenset(name for name in ("skeleton", "positions") if name not in takes) | {"damaged"}
 
 
 def _is_readable(path: Path) -> bool:

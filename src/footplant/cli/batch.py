@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import Json
+from footplant.cli.arguments import Json, ReadOptions, unit
+from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import console, note, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
@@ -22,11 +24,13 @@ SHOWN = 10
 """Failures that are printed; all are in failures.csv."""
 
 
+@spread
 def batch(
     job: Annotated[
         str, typer.Argument(metavar="JOB", help="retarget, repair, measure, convert, contacts or normalize.")
     ],
     inputs: Annotated[list[str], typer.Argument(metavar="IN…", help="Files, folders of files, and sample:NAME.")],
+    reading: ReadOptions,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Folder for results, ledger and report.")],
     to: Annotated[
         list[str] | None, typer.Option("--to", metavar="CHARACTER", help="A character for retarget; may be repeated.")
@@ -47,10 +51,24 @@ def batch(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Retry clips that failed before.")] = False,
     timeout: Annotated[float, typer.Option(metavar="S", min=0.1, help="Time limit per clip, seconds.")] = 600.0,
     memory: Annotated[float, typer.Option(metavar="MB", min=1, help="Memory limit per clip, megabytes.")] = 2048.0,
+    lead_in: LeadInOption = "keep",
     dataset: Annotated[
         float | None,
-        typer.Option(metavar="FPS", help="Pack the results into one memory-mapped dataset at this rate (DIR/dataset)."),
+        typer.Option(
+            metavar="FPS", min=1, max=1000, help="Pack the results into one dataset at this rate (DIR/dataset)."
+        ),
     ] = None,
+    layout: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Write the dataset besides as smpl, smplh, smplx or humanml3d; repeatable."),
+    ] = None,
+    subject: Annotated[
+        str | None,
+        typer.Option(metavar="REGEX", help="Who moves in a clip: the first group of this pattern in its name."),
+    ] = None,
+    split: Annotated[
+        str, typer.Option(metavar="A,B,C", help="Shares of the dataset's frames for training, validation and test.")
+    ] = "80,10,10",
     json: Json = False,
 ) -> None:
     """Run one job over thousands of clips; a failing clip does not stop the others.
@@ -65,10 +83,18 @@ def batch(
     from footplant.batch.worker import Limits, Worker
     from footplant.errors import FormatError
 
+    # a T-pose before the motion is no data to learn from
+    lead_in = "drop" if dataset is not None else lead_in_option(lead_in)
     options = {"method": method, "keep_footsteps": keep_footsteps or None, "hands": hands or None}
+    options["lead_in"] = None if lead_in == "keep" else lead_in
+    packing = _packing(layout, subject, split, dataset)
+    reading.check_rate()
     plan = Batch(
-        job, inputs, out, tuple(to or ()), format, {name: value for name, value in options.items() if value is not None}
-    )
+        job, inputs, out, tuple(to or ()), format,
+        {name: value for name, value in options.items() if value is not None},
+        {name: value for name, value in vars(reading).items() if value is not None and value is not False}
+        | ({} if reading.units is None else {"units": unit(reading.units)}),
+    )  # fmt: skip
     if not plan.entries:
         raise FormatError("expected clips, got folders without any", path=inputs[0])
     if dataset is not None and (len(plan.characters) != 1 or job != "retarget"):
@@ -93,7 +119,7 @@ def batch(
             report = library_report(ledger, out / "report.html", f"{job}: {len(plan.entries)} clips", worker=painter)
         finally:
             painter.stop()
-    packed = _pack(ledger, plan.characters[0], dataset) if dataset is not None else None
+    packed = _pack(ledger, plan.characters[0], packing) if dataset is not None else None
     facts = {
         "job": job, "clips": summary.total, "done": summary.done, "done before": summary.kept,
         "equal to others": summary.same, "failed": summary.failed, "frames": summary.frames,
@@ -114,10 +140,39 @@ def batch(
         raise typer.Exit(1)
 
 
-def _pack(ledger: Ledger, character: str, fps: float) -> str:
-    """Pack the results of a batch into one dataset and return its folder."""
+def _packing(layouts: list[str] | None, subject: str | None, split: str, fps: float | None) -> dict[str, Any]:
+    """Return the options of `pack`; raise before any work for those that make no sense."""
+    from footplant.batch.dataset import assign_splits, subject_of
+    from footplant.batch.layouts import LAYOUTS
+    from footplant.errors import FormatError, MotionError
+
+    if fps is None and (layouts or subject or split != "80,10,10"):
+        raise FormatError("--layout, --subject and --split are for --dataset FPS")
+    unknown = [name for name in layouts or () if name not in LAYOUTS]
+    if unknown:
+        raise FormatError(f"expected --layout to be one of {', '.join(LAYOUTS)}; got {unknown[0]!r}")
+    try:
+        shares = [float(part) / 100.0 for part in split.split(",")]
+        assign_splits({}, shares)
+    except (ValueError, MotionError):
+        raise FormatError(f"expected --split as three percentages that sum to 100, got {split!r}") from None
+    try:
+        pattern = None if subject is None else re.compile(subject)
+    except re.error as error:
+        raise FormatError(f"expected --subject as a regular expression, got {subject!r}: {error}") from None
+
+    def who(name: str) -> str:
+        found = None if pattern is None else pattern.search(name)
+        return subject_of(name) if found is None else found[min(1, found.re.groups)]
+
+    return {"fps": fps, "layouts": tuple(layouts or ()), "subject": who, "shares": shares}
+
+
+def _pack(ledger: Ledger, character: str, options: dict[str, Any]) -> str:
+    """Pack the results of a batch into one dataset with its card, and return its folder."""
     from dataclasses import replace
 
+    from footplant.batch.card import write_card
     from footplant.batch.dataset import pack
     from footplant.io import load, load_character
 
@@ -130,8 +185,9 @@ def _pack(ledger: Ledger, character: str, fps: float) -> str:
             motion = replace(clip.motion, skeleton=wearer.skeleton)
             yield replace(clip, motion=motion, character=wearer, name=Path(record["out"]).with_suffix("").as_posix())
 
-    pack(clips(), ledger.folder / "dataset", fps=fps)
-    return str(ledger.folder / "dataset")
+    packed = pack(clips(), ledger.folder / "dataset", **options)
+    write_card(packed, ledger.records.values(), f"Motions of many people, retargeted to {character}.")
+    return str(packed.folder)
 
 
 @contextlib.contextmanager
