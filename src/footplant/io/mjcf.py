@@ -169,7 +169,7 @@ class _Reader:
             tuple(self.joints), np.array([mass for mass, _, _ in self.inertials]),
             np.array([center for _, center, _ in self.inertials]).reshape(count, 3),
             np.array([inertia for _, _, inertia in self.inertials]).reshape(count, 3, 3), tuple(self.solids),
-            self._excluded(names), self._mimics(), self._poses(), tuple(self.notes),
+            self._excluded(names), self._mimics(), (), self._poses(), tuple(self.notes),
         )  # fmt: skip
 
     def _refuse(self) -> None:
@@ -363,11 +363,11 @@ class _Reader:
         contype = int(self._numbers(geom.get("contype"), 1, (1.0,), where)[0])
         affinity = int(self._numbers(geom.get("conaffinity"), 1, (1.0,), where)[0])
         if contype or affinity:
-            half: tuple[float, float, float] = tuple(size.tolist())
+            extent: tuple[float, float, float] = tuple(size.tolist())
             name = geom.get("name") or f"{self.names[body]}_{len(self.solids)}"
             self.solids.append(
                 Solid(
-                    name, body, what, tuple(size.tolist()), tuple(place.tolist()), tuple(own.tolist()), vertices,
+                    name, body, what, extent, tuple(place.tolist()), tuple(own.tolist()), vertices,
                     (contype, affinity),
                 )
             )  # fmt: skip

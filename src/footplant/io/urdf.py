@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.errors import FormatError
 from footplant.io.robot_xml import BALL_AXES, MAX_BODIES, box_corners, joined_mass, numbers, read_hull, unit
-from footplant.mechanism.model import Joint, Mechanism, Mimic, Solid, unique_names
+from footplant.mechanism.model import Joint, Mark, Mechanism, Mimic, Solid, unique_names
 
 TURNING = ("revolute", "continuous", "spherical")
 
@@ -48,6 +48,7 @@ class _Reader:
         self.mimics: list[tuple[str, str, float, float]] = []
         self.parts: list[list[tuple[float, NDArray, NDArray]]] = []
         self.solids: list[Solid] = []
+        self.marks: list[Mark] = []
 
     def _numbers(self, text: str | None, count: int, default: tuple[float, ...], where: str) -> NDArray:
         return numbers(text, count, default, self.path, where)
@@ -88,7 +89,7 @@ class _Reader:
             np.array(self.turns), tuple(self.joints), np.array([mass for mass, _, _ in inertials]),
             np.array([center for _, center, _ in inertials]).reshape(count, 3),
             np.array([inertia for _, _, inertia in inertials]).reshape(count, 3, 3), tuple(self.solids),
-            mimics=mimics, notes=tuple(self.notes),
+            mimics=mimics, marks=tuple(self.marks), notes=tuple(self.notes),
         )  # fmt: skip
 
     def _body(self, link: str, parent: int, place: NDArray, turn: NDArray, joint: Element | None = None) -> None:
@@ -116,6 +117,7 @@ class _Reader:
             place, own = self._origin(joint, where)
             place, own = at + rotation.rotate(turn, place), rotation.multiply(turn, own)
             if kind == "fixed":
+                self.marks.append(Mark(child, body, tuple(place.tolist())))
                 self._welded(child, body, place, own)
             elif kind in TURNING:
                 self._body(child, body, place, own, joint)

@@ -63,6 +63,16 @@ class Solid:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A named frame of a body: a site, or a link behind a fixed joint."""
+
+    name: str
+    body: int
+    place: tuple[float, float, float]
+    """In the body's frame, metres."""
+
+
+@dataclass(frozen=True)
 class Mimic:
     """A joint that follows another one: its angle is multiplier · leader + offset."""
 
@@ -98,6 +108,7 @@ class Mechanism:
     excluded: frozenset[tuple[int, int]] = frozenset()
     """Pairs of bodies (smaller index first) that never collide, as the file says."""
     mimics: tuple[Mimic, ...] = ()
+    marks: tuple[Mark, ...] = ()
     poses: tuple[tuple[str, NDArray], ...] = ()
     """Named poses of the file: place, quaternion and angles (7 + D,)."""
     notes: tuple[str, ...] = ()
