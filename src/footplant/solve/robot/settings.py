@@ -1,0 +1,53 @@
+"""Tuning numbers of `solve.robot`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RobotSettings:
+    """Weights and tolerances. Lengths are divided by the robot's leg, so that they hold for any size."""
+
+    pelvis: float = 1.0
+    """Weight of the pelvis' place, per square leg length."""
+    ankle: float = 4.0
+    """Weight of an ankle's place, per square leg length: feet in swing."""
+    limb: float = 1.0
+    """Weight of a limb's direction, per square radian. The unit of all other weights."""
+    pelvis_turn: float = 0.5
+    """Weight of the pelvis' rotation, per square radian."""
+    chest_turn: float = 0.5
+    """Weight of the chest's rotation, per square radian."""
+    foot_turn: float = 0.3
+    """Weight of a foot's rotation in swing, per square radian."""
+    flat_turn: float = 1e4
+    """Weight of the rotation of a foot whose heel and toe are planted: it lies flat."""
+    hand_turn: float = 0.05
+    """Weight of a hand's rotation, per square radian."""
+    head_turn: float = 0.2
+    """Weight of the head's rotation, per square radian."""
+    posture: float = 1e-3
+    """Weight that draws every hinge to the rest pose, per square radian: redundant hinges do not drift."""
+    plant: float = 1e6
+    """Weight of a planted point, per square leg length."""
+    smooth: float = 0.02
+    """Seconds to the fourth power over 30 frames/s⁴: weight of second differences of hinges, per square radian, at 30
+    frames/s; it grows with the fourth power of the frame rate."""
+    smooth_base: float = 0.02
+    """The same of the base, of its displacement from the reference."""
+    speed: float = 14.0
+    """Radians per second: largest speed of a hinge whose file states none; at 30 frames/s no jump exceeds 0.47 rad."""
+    margin: float = 0.04
+    """Metres per leg length of 0.8 m: nearer than this, a solid's height over the floor is a row."""
+    apart: float = 0.005
+    """Metres: least distance of solids that may collide."""
+    steps: int = 12
+    """Largest number of Gauss–Newton steps."""
+    rounds: int = 4
+    """Largest number of active sets tried in a step."""
+    settled: float = 2e-3
+    """Radians or metres: the search ends when no step is longer."""
+
+
+ROBOT_SETTINGS = RobotSettings()

@@ -1,0 +1,291 @@
+"""The motion of a robot: base and hinges of a whole clip.
+
+Unknowns of each frame are the base (6) and every hinge (D).
+
+    minimise   Σ_t |pelvis − goal|² + Σ_limbs |direction − goal|² + Σ |turns of pelvis, chest, feet, hands|²
+               + ε|q − rest|² + on each unknown w·|D²|² (of the base: less that of the goal)
+    subject to planted heels and toes at their places, feet flat where both are planted,
+               every solid above the ground, solids apart, lower ≤ q ≤ upper, |D¹q| ≤ speed
+
+Arms and head depend on the trunk, but nothing else depends on them. So base, waist and legs are solved first, then each
+arm and the neck given those: the matrix of a step is factored in O(frames · n³), and n is a third.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.mechanism.body import SIDES, RobotBody
+from footplant.solve.robot.goals import SEGMENTS, TO_Z_UP, Goals
+from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
+
+
+@dataclass(frozen=True, eq=False)
+class RobotSolution:
+    """States of a robot."""
+
+    states: NDArray
+    """(F, 7 + D): place of the base, its quaternion (real part first), angles."""
+    steps: int
+    """Gauss–Newton steps of base and legs."""
+    factored: int
+    """How often matrices were factored, in all stages."""
+
+
+def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> RobotSolution:
+    """Return the states of a robot that best follow its goals, with what must hold."""
+    problem = _Problem(goals, settings)
+    states = problem.first_guess()
+    factored = 0
+    taken = 0
+    for number, hinges in enumerate(problem.stages()):
+        columns = np.full(6 + len(problem.mechanism.joints), -1, np.int64)
+        free = ([*range(6)] if number == 0 else []) + [6 + hinge for hinge in hinges]
+        if not free:
+            continue
+        columns[free] = np.arange(len(free))
+        steps, times = problem.solve_stage(states, columns, len(free))
+        factored += times
+        taken = steps if number == 0 else taken
+    angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
+    return RobotSolution(np.concatenate([states[:, :7], angles], axis=1), taken, factored)
+
+
+class _Problem:
+    """The tables of one clip."""
+
+    def __init__(self, goals: Goals, settings: RobotSettings) -> None:
+        from footplant.solve.robot import _kernels as kernel
+
+        self.kernel, self.goals, self.settings = kernel, goals, settings
+        self.body: RobotBody = goals.body
+        self.links, self.mechanism = self.body.links, self.body.mechanism
+        self.leg = leg_length(self.body)
+        paths, depths = self.links.paths
+        self.tree = kernel.Tree(
+            self.links.parents,
+            self.links.places,
+            self.links.turns,
+            self.links.axes,
+            self.links.references,
+            paths,
+            depths,
+        )
+        self.soft = self._soft()
+        self.hard = self._hard()
+        scale = (goals.fps / 30.0) ** 4
+        bend = np.full(6 + len(self.mechanism.joints), settings.smooth * scale)
+        bend[:3] = settings.smooth_base * scale / self.leg**2
+        bend[3:6] = settings.smooth_base * scale
+        self.bend = bend
+
+    def stages(self) -> list[list[int]]:
+        """Return the hinges that are solved together, one list per stage; the base belongs to the first."""
+        groups = self.body.groups
+        outer: list[list[int]] = []
+        for side in SIDES:
+            arm = [hinge for part in ("shoulder", "elbow", "wrist") for hinge in groups.get(f"{side}_{part}", ())]
+            arm += self._below(arm)
+            if arm:
+                outer.append(sorted(set(arm)))
+        neck = list(groups.get("neck", ()))
+        if neck:
+            outer.append(neck)
+        taken = {hinge for each in outer for hinge in each}
+        first = [hinge for hinge in range(len(self.mechanism.joints)) if hinge not in taken]
+        return [first, *outer]
+
+    def _below(self, hinges: list[int]) -> list[int]:
+        """Return the hinges that hang on others: fingers."""
+        moved = {hinge + 1 for hinge in hinges}
+        return [
+            link - 1
+            for link in range(1, len(self.links.parents))
+            if any(self.links.paths[0][link, k] in moved for k in range(self.links.paths[1][link]))
+        ]
+
+    def _soft(self):
+        goals, body, s, leg = self.goals, self.body, self.settings, self.leg
+        frames = len(goals)
+        points = [("pelvis", s.pelvis / leg**2)] + [(f"{side}_ankle", s.ankle / leg**2) for side in SIDES]
+        ways = [pair for pair in SEGMENTS if pair[0] in body.centers and pair[1] in body.centers]
+        vectors, weights = [], []
+        for above, below in ways:
+            vector = goals.positions[below] - goals.positions[above]
+            length = float(np.linalg.norm(vector[0])) or 1.0
+            vectors.append(vector)
+            weights.append(s.limb / length**2)
+        chest = "torso" if "torso" in goals.turns else "pelvis"
+        pelvis = body.centers["pelvis"].link
+        turns: list[tuple[str, int, NDArray]] = [("pelvis", pelvis, np.full(frames, s.pelvis_turn))]
+        if body.chest != pelvis:
+            turns.append((chest, body.chest, np.full(frames, s.chest_turn)))
+        if body.head is not None:
+            turns.append(("head", body.head, np.full(frames, s.head_turn)))
+        for side, link in body.hands.items():
+            turns.append((f"{side}_wrist", link, np.full(frames, s.hand_turn)))
+        for side in SIDES:
+            turns.append((f"{side}_ankle", body.soles[side].link, np.full(frames, s.foot_turn)))
+        rotations = np.stack([goals.link_turns(joint, link) for joint, link, _ in turns], axis=1)
+        weighted = np.stack([weight for _, _, weight in turns], axis=1)
+        for number, side in enumerate(SIDES):
+            self._lay_flat(side, rotations[:, len(turns) - 2 + number], weighted[:, len(turns) - 2 + number])
+        joints = len(self.mechanism.joints)
+        return self.kernel.Soft(
+            np.array([body.centers[name].link for name, _ in points], np.int64),
+            np.array([body.centers[name].place for name, _ in points]),
+            np.ascontiguousarray(np.stack([goals.positions[name] for name, _ in points], axis=1)),
+            np.array([weight for _, weight in points]),
+            np.array([[body.centers[end].link for end in pair] for pair in ways], np.int64).reshape(-1, 2),
+            np.array([[body.centers[end].place for end in pair] for pair in ways]).reshape(-1, 2, 3),
+            np.ascontiguousarray(np.stack(vectors, axis=1)),
+            np.array(weights),
+            np.array([link for _, link, _ in turns], np.int64),
+            np.ascontiguousarray(rotations),
+            np.ascontiguousarray(weighted),
+            np.array(self.links.standing),
+            np.full(joints, s.posture),
+        )
+
+    def _lay_flat(self, side: str, turns: NDArray, weights: NDArray) -> None:
+        """Turn the goals of a foot to lie flat where heel and toe are planted, along the line between them."""
+        sole = self.body.soles[side]
+        heels, toes = (
+            [plant for plant in self.goals.plants if plant.side == side and plant.part == part]
+            for part in ("heel", "toe")
+        )
+        # the foot's own axes: heel to toe, and up in the rest pose
+        ahead = (sole.toe - sole.heel) / max(float(np.linalg.norm(sole.toe - sole.heel)), 1e-9)
+        up = (TO_Z_UP @ self.body.upright @ self.links.rest[1][sole.link]).T @ np.array([0.0, 0.0, 1.0])
+        up = up - (up @ ahead) * ahead
+        up /= max(float(np.linalg.norm(up)), 1e-9)
+        own = np.stack([ahead, np.cross(up, ahead), up], axis=1)
+        for heel in heels:
+            for toe in toes:
+                start, end = max(heel.start, toe.start), min(heel.end, toe.end)
+                if start < end:
+                    way = np.array(toe.place) - np.array(heel.place)
+                    way /= max(float(np.linalg.norm(way)), 1e-9)
+                    high = np.array([0.0, 0.0, 1.0]) - way[2] * way
+                    high /= max(float(np.linalg.norm(high)), 1e-9)
+                    turns[start:end] = np.stack([way, np.cross(high, way), high], axis=1) @ own.T
+                    weights[start:end] = self.settings.flat_turn
+
+    def _hard(self):
+        goals, body, s = self.goals, self.body, self.settings
+        frames = len(goals)
+        names = [(side, part) for side in SIDES for part in ("heel", "toe")]
+        held, weights = np.zeros((frames, 4, 3)), np.zeros((frames, 4))
+        for plant in goals.plants:
+            number = names.index((plant.side, plant.part))
+            held[plant.start : plant.end, number] = plant.place
+            weights[plant.start : plant.end, number] = s.plant / self.leg**2
+        links, places, radii = floor_points(body)
+        speed = np.where(np.isfinite(self.mechanism.velocity), self.mechanism.velocity, s.speed)
+        big = 1e3
+        return self.kernel.Hard(
+            np.array([body.soles[side].link for side, _ in names], np.int64),
+            np.array([getattr(body.soles[side], part) for side, part in names]),
+            held,
+            weights,
+            np.ones((4, 3)),
+            links,
+            places,
+            radii,
+            np.clip(self.mechanism.lower, -big, big),
+            np.clip(self.mechanism.upper, -big, big),
+            speed / goals.fps,
+        )
+
+    def first_guess(self) -> NDArray:
+        """Return states (F, 7 + D), each frame posed by itself from the one before it."""
+        frames, joints = len(self.goals), len(self.mechanism.joints)
+        states = np.zeros((frames, 7 + joints))
+        # the base is the pelvis, or the chest where the pelvis hangs on it
+        pelvis = self.body.centers["pelvis"]
+        name = "pelvis" if pelvis.link == 0 or "torso" not in self.goals.turns else "torso"
+        base = self.goals.link_turns(name, 0)
+        offset = self.links.rest_point(pelvis.link, np.array(pelvis.place))
+        states[:, :3] = self.goals.positions["pelvis"] - np.einsum("fij,j->fi", base, offset)
+        states[:, 3:7] = rotation.unroll(rotation.from_matrix(base))
+        states[:, 7:] = np.clip(self.links.standing, self.mechanism.lower, self.mechanism.upper)
+        self.reference = states.copy()
+        columns = np.arange(6 + joints)
+        self.kernel.track(self.tree, columns, self.soft, self.hard, states, 80, 3, 1e-3)
+        return states
+
+    def solve_stage(self, states: NDArray, columns: NDArray, count: int) -> tuple[int, int]:
+        """Solve some unknowns of all frames in place; return Gauss–Newton steps, and matrices factored."""
+        kernel, s = self.kernel, self.settings
+        frames = len(states)
+        points = len(self.hard.floor_links)
+        room = kernel.Room(
+            np.empty((frames, count, count)), np.empty((frames, count)), np.empty((frames * count, 2 * count + 1)),
+            np.zeros((frames, count)), np.zeros((frames, count), np.int8), np.zeros((frames, count), np.int8),
+        )  # fmt: skip
+        most = frames * max(8, min(points, 24)) + 1
+        rows = kernel.Rows(
+            np.zeros(frames + 1, np.int64), np.empty((most, count)), np.empty(most), np.zeros(most, np.int8),
+            np.zeros(most, np.int64),
+        )  # fmt: skip
+        touching = np.zeros((frames, points), np.int8)
+        bend = np.zeros(count)
+        for unknown, column in enumerate(columns):
+            if column >= 0:
+                bend[column] = self.bend[unknown]
+        pairs = self.no_pairs()
+        factored = 0
+        for number in range(s.steps):
+            kernel.assemble(
+                self.tree, columns, self.soft, self.hard, pairs, states, s.margin * self.leg / 0.8, s.apart, touching,
+                room, rows,
+            )  # fmt: skip
+            kernel.add_smoothness(columns, bend, states, self.reference, room.vectors)
+            times = kernel.step(columns, self.hard, states, rows, room, bend, 1e-3 if number < 4 else 1e-4, s.rounds)
+            if times < 0:
+                break
+            factored += times
+            kernel.remember(rows, touching)
+            longest = kernel.move(states, columns, room.change, 0.5 if number < 4 else 0.2)
+            if longest < s.settled:
+                break
+        return number + 1, factored
+
+    def no_pairs(self):
+        """Return no pairs of solids."""
+        return self.kernel.Pairs(
+            np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0)
+        )
+
+
+def leg_length(body: RobotBody) -> float:
+    """Return the mean length of the legs, metres."""
+    rest = {name: body.links.rest_point(point.link, np.array(point.place)) for name, point in body.centers.items()}
+    return 0.5 * sum(
+        float(np.linalg.norm(rest[f"{side}_{a}"] - rest[f"{side}_{b}"]))
+        for side in SIDES
+        for a, b in (("hip", "knee"), ("knee", "ankle"))
+    )
+
+
+def floor_points(body: RobotBody) -> tuple[NDArray, NDArray, NDArray]:
+    """Return links (P,), places (P, 3) and radii (P,) of points that span all solids, and soles without solids."""
+    from footplant.mechanism.solids import spanning_points
+
+    links, places, radii = [], [], []
+    for solid in body.mechanism.solids:
+        link, points, radius = spanning_points(solid, body.links)
+        links += [link] * len(points)
+        places += list(points)
+        radii += [radius] * len(points)
+    covered = set(links)
+    for sole in body.soles.values():
+        if sole.link not in covered:
+            links += [sole.link] * len(sole.points)
+            places += list(sole.points)
+            radii += [0.0] * len(sole.points)
+    return np.array(links, np.int64), np.array(places, float).reshape(-1, 3), np.array(radii, float)
