@@ -25,6 +25,7 @@ from footplant.cli.output import (
     refuse_to_overwrite,
     working,
 )
+from footplant.cli.robot import Order, RobotFile, convert_robot_file
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
@@ -55,8 +56,14 @@ def convert(
     ] = None,
     layout: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Arrays to write (.npz): footplant (the default), smpl, smplh or smplx."),
+        typer.Option(
+            metavar="NAME",
+            help="Arrays to write (.npz): footplant (the default), smpl, smplh or smplx; with --robot unitree, gmr, "
+            "asap, mjlab or qpos.",
+        ),
     ] = None,
+    robot: RobotFile = None,
+    order: Order = "mujoco",
     character: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same skeleton).")
     ] = None,
@@ -74,6 +81,9 @@ def convert(
     from footplant.io.contents import compare_contents, count_contents
 
     out = _one_target(out, out_option)
+    if robot is not None:
+        convert_robot_file(file, out, robot, reading, layout, order, overwrite, json)
+        return
     target = Path(out)
     refuse_to_overwrite(file, target, overwrite)
     if find_format(out) is None:

@@ -10,6 +10,7 @@ from footplant.cli.arguments import ClipFile, Json, ReadOptions, format_name
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import console, note, print_facts, print_json, print_table
+from footplant.cli.robot import is_robot, robot_info
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
@@ -24,12 +25,16 @@ def info(
 ) -> None:
     """Show what a file contains: frames, size, axes, takes, and which joints are the hips, the legs, the hands.
 
-    For a marker file: its markers, their subjects, and how often they are occluded.
+    For a marker file: its markers, their subjects, and how often they are occluded. For a robot (MJCF, URDF): its
+    joints, ranges and masses, and which hinges are its hips, shoulders and ankles.
 
     Example: footplant info sample:walk
     """
     from footplant.io import holds_markers
 
+    if is_robot(file):
+        robot_info(file, reading, json)
+        return
     if holds_markers(file):
         markers.info(file, reading, json)
         return

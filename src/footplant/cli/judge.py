@@ -11,6 +11,7 @@ from footplant.cli.kernels import await_kernels
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, show, working
+from footplant.cli.robot import RobotFile, measure_robot_file
 
 
 @spread
@@ -57,6 +58,7 @@ def measure(
             help="Compare with this clip: its footplants, smoothness and posture, and the posed skin of FILE.",
         ),
     ] = None,
+    robot: RobotFile = None,
     reading: ReadOptions,
     verbose: Verbose = False,
     json: Json = False,
@@ -64,12 +66,16 @@ def measure(
     """Measure a clip: drift of every footplant in mm, skating, ground penetration, smoothness, joint limits.
 
     The same measures apply to any file, including the output of other tools. With --against the result is also compared
-    with its source by means that share nothing with the solver: still feet, limbs, hands, self-collision, floor.
+    with its source by means that share nothing with the solver: still feet, limbs, hands, self-collision, floor. With
+    --robot, FILE is a robot's motion of any tool (.csv, .pkl, .npz): also joint ranges, speeds, collisions and balance.
 
     Example: footplant measure sample:walk
     """
     from footplant.quality.measure import measure as judge
 
+    if robot is not None:
+        measure_robot_file(file, robot, reading, json, against)
+        return
     clip = load_clip(file, reading, humanoid=True, frames=True)
     source = None if against is None else load_clip(against, humanoid=True, frames=True)
     await_kernels()

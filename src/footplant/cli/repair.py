@@ -9,6 +9,7 @@ import typer
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import LeadInOption, lead_in_option, spread
+from footplant.cli.robot import Layout, RobotFile, repair_robot_file
 from footplant.cli.solving import ResultOptions, solving
 
 
@@ -29,18 +30,24 @@ def repair(
         ),
     ] = None,
     lead_in: LeadInOption = "keep",
+    robot: RobotFile = None,
+    layout: Layout = None,
     reading: ReadOptions,
     result: ResultOptions,
 ) -> None:
     """Repair a clip: fix foot skating, floating and ground penetration with the least change.
 
-    Reports millimetres before and after. Only the feet, the legs and, slightly, the hips change.
+    Reports millimetres before and after. Only the feet, the legs and, slightly, the hips change. With --robot, FILE is
+    a robot's motion of any tool: joint ranges, speeds and self-collision are repaired as well.
 
     Example: footplant repair sample:walk -o repaired.bvh
     """
     from footplant.edits.repair import repair as solve
     from footplant.feet.floor import find_floor
 
+    if robot is not None:
+        repair_robot_file(file, robot, reading, layout, result)
+        return
     wish = lead_in_option(lead_in)
     result.check(file)
     clip = load_clip(file, reading, humanoid=True, frames=True)

@@ -11,6 +11,7 @@ from footplant.cli.arguments import ClipFile, GroundAt, ReadOptions
 from footplant.cli.loading import load_clip, load_target_clip
 from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
+from footplant.cli.robot import Layout, Order, is_robot, retarget_to_robot
 from footplant.cli.solving import Exact, ResultOptions, check_method, further_constraints, solving
 
 
@@ -18,7 +19,7 @@ from footplant.cli.solving import Exact, ResultOptions, check_method, further_co
 def retarget(
     file: ClipFile,
     *,
-    to: Annotated[str, typer.Option("--to", metavar="CHARACTER", help="A character file, or sample:NAME.")],
+    to: Annotated[str, typer.Option("--to", metavar="CHARACTER", help="A character or robot file, or sample:NAME.")],
     keep_footsteps: Annotated[
         bool,
         typer.Option(
@@ -60,12 +61,15 @@ def retarget(
             "file always includes them.",
         ),
     ] = False,
+    layout: Layout = None,
+    order: Order = "mujoco",
     result: ResultOptions,
 ) -> None:
-    """Retarget a motion to another character: footplants are detected and kept, hands stay on what they touch.
+    """Retarget a motion to another character or robot: footplants are detected and kept, hands stay on what they touch.
 
     Names, joints, rest poses and proportions may differ. OUT contains the character with its mesh if the format can
-    hold one (GLB, FBX, USD, .footplant), otherwise its bones only (BVH).
+    hold one (GLB, FBX, USD, .footplant), otherwise its bones only (BVH). CHARACTER may be a robot (MJCF .xml, .urdf):
+    OUT is then .csv, .pkl or .npz, with joint ranges, speeds and self-collision kept as well.
 
     Example: footplant retarget sample:walk --to sample:sally -o sally.glb
     """
@@ -78,6 +82,16 @@ def retarget(
     from footplant.io import SAMPLE
     from footplant.quality.fidelity import fidelity
 
+    if is_robot(to):
+        if method not in (None, WHOLE_BODY) or constraints is not None:
+            raise ConstraintError("robots are solved as whole bodies, and take neither --method nor --constraints")
+        retarget_to_robot(
+            file, to, keep_footsteps=keep_footsteps, ground=ground, reading=reading, to_roles=to_roles, layout=layout,
+            order=order, result=result,
+        )  # fmt: skip
+        return
+    if layout is not None or order != "mujoco":
+        raise FormatError("--layout and --order are for robots (MJCF or URDF)", path=to)
     if fast and method is not None:
         raise ConstraintError("--fast chooses the method itself: give --fast or --method, not both")
     method = method or ("hierarchical" if fast else WHOLE_BODY)

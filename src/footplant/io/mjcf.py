@@ -363,7 +363,7 @@ class _Reader:
         contype = int(self._numbers(geom.get("contype"), 1, (1.0,), where)[0])
         affinity = int(self._numbers(geom.get("conaffinity"), 1, (1.0,), where)[0])
         if contype or affinity:
-            extent: tuple[float, float, float] = tuple(size.tolist())
+            extent = (float(size[0]), float(size[1]), float(size[2]))
             name = geom.get("name") or f"{self.names[body]}_{len(self.solids)}"
             self.solids.append(
                 Solid(

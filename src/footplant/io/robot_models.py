@@ -6,6 +6,7 @@ motions need is kept: names, places, axes and the order of the joints; `read_mec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,12 +55,8 @@ class RobotModel:
 
         Many motions leave out the wrists, or the hands and the head.
         """
-        for words in ((), ("wrist",), ("hand", "finger", "thumb"), ("wrist", "hand", "finger", "thumb"),
-                      ("head", "neck"), ("wrist", "head", "neck")):  # fmt: skip
-            rest = tuple(hinge for hinge in self.hinges if not any(word in hinge.name.lower() for word in words))
-            if len(rest) == count:
-                return rest
-        return None
+        chosen = choose_joints([hinge.name for hinge in self.hinges], count)
+        return None if chosen is None else tuple(self.hinges[number] for number in chosen)
 
     def rotations(self, root: NDArray, angles: NDArray, hinges: tuple[Hinge, ...]) -> NDArray:
         """Return local rotations (F, J, 4) for root rotations (F, 4) and angles (F, H), radians."""
@@ -70,6 +67,16 @@ class RobotModel:
             # hinges of one body follow one another, the first one outermost
             out[:, hinge.body] = rotation.multiply(out[:, hinge.body], turn)
         return out
+
+
+def choose_joints(names: Sequence[str], count: int) -> tuple[int, ...] | None:
+    """Return which joints a motion with that many angles has: all, or without wrists, hands or the head; else None."""
+    for words in ((), ("wrist",), ("hand", "finger", "thumb"), ("wrist", "hand", "finger", "thumb"),
+                  ("head", "neck"), ("wrist", "head", "neck")):  # fmt: skip
+        rest = tuple(n for n, name in enumerate(names) if not any(word in name.lower() for word in words))
+        if len(rest) == count:
+            return rest
+    return None
 
 
 def read_model(path: str | Path) -> RobotModel:

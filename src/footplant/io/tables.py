@@ -12,6 +12,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.clip import Take
 from footplant.errors import FormatError
@@ -75,20 +76,7 @@ def parse_robot(
     data: bytes, path: str | Path | None = None, *, fps: float | None = None, skeleton: str | Path | None = None
 ) -> RawCharacter:
     """Read the bytes of a robot's motion: see `load`."""
-    if _kind(data[:HEAD_BYTES]) != "robot":
-        raise FormatError(
-            "expected rows of a root's place, quaternion and joint angles, or markers of Motive or Nexus, got another "
-            "table", path=path,
-        )  # fmt: skip
-    try:
-        rows = np.loadtxt(io.StringIO(data.decode("utf-8-sig")), delimiter=",", ndmin=2)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise FormatError(f"expected rows of numbers, got others ({error})"[:300], path=path) from None
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise FormatError(
-            "expected finite numbers, got NaN or infinity", path=path, where=f"row {row}, column {column}"
-        )
+    rows = _rows(data, path)
     notes: list[str] = []
     angles = rows[:, ROOT_COLUMNS:]
     model = model_for(path, skeleton, angles.shape[1], notes)
@@ -108,6 +96,29 @@ def parse_robot(
         model.name or name, motion.skeleton, (Take(name, len(motion), rate),), lambda take: motion,
         scale=1.0, up="z", notes=tuple(notes),
     )  # fmt: skip
+
+
+def robot_rows(path: str | Path) -> NDArray:
+    """Return the rows (F, 7 + H) of a table of a robot's motion: place, quaternion (real part last), angles."""
+    return _rows(_read(path), path)
+
+
+def _rows(data: bytes, path: str | Path | None) -> NDArray:
+    if _kind(data[:HEAD_BYTES]) != "robot":
+        raise FormatError(
+            "expected rows of a root's place, quaternion and joint angles, or markers of Motive or Nexus, got another "
+            "table", path=path,
+        )  # fmt: skip
+    try:
+        rows = np.loadtxt(io.StringIO(data.decode("utf-8-sig")), delimiter=",", ndmin=2)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise FormatError(f"expected rows of numbers, got others ({error})"[:300], path=path) from None
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise FormatError(
+            "expected finite numbers, got NaN or infinity", path=path, where=f"row {row}, column {column}"
+        )
+    return rows
 
 
 def load_markers(path: str | Path) -> RawMarkers:

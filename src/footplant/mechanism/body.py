@@ -113,7 +113,7 @@ def robot_body(mechanism: Mechanism, corrections: Mapping[str, tuple[str, ...]] 
             "name its bodies in a TOML file ([roles]) if it has them",
         )
     at = skeleton.rest_world[0]
-    rise = sum(at[roles[f"{side}_lower_leg"]] - at[roles[f"{side}_foot"]] for side in SIDES)
+    rise = np.sum([at[roles[f"{side}_lower_leg"]] - at[roles[f"{side}_foot"]] for side in SIDES], axis=0)
     axis = int(np.abs(rise).argmax())
     if rise[axis] < 0.8 * float(np.linalg.norm(rise)):
         raise HumanoidError("expected a robot that stands upright along an axis of its file, got another posture")

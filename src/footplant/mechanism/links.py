@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.mechanism.model import Mechanism
+
+if TYPE_CHECKING:
+    from footplant.mechanism._kinematics import Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,22 @@ class Links:
         for link, chain in enumerate(chains):
             table[link, : len(chain)] = chain
         return table, np.array([len(chain) for chain in chains], np.int64)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Return the tables that compiled kernels take."""
+        from footplant.mechanism import _kinematics as kernel
+
+        return kernel.Tree(self.parents, self.places, self.turns, self.axes, self.references, *self.paths)
+
+    def pose(self, states: NDArray) -> tuple[NDArray, NDArray]:
+        """Return positions (F, L, 3) and rotations (F, L, 3, 3) in the world; states (F, 7 + D)."""
+        from footplant.mechanism import _kinematics as kernel
+
+        count = len(self.parents)
+        at, turn = np.empty((len(states), count, 3)), np.empty((len(states), count, 3, 3))
+        kernel.pose_clip(self.tree, np.ascontiguousarray(states), at, turn)
+        return at, turn
 
     def attached(self, body: int, place: NDArray | tuple[float, ...]) -> tuple[int, NDArray]:
         """Return link and place (3,) in its frame of a point of a body."""

@@ -25,7 +25,7 @@ from footplant.io.npz.native import save as save_native
 from footplant.io.npz.robots import find_angles, read_robot
 from footplant.io.npz.smpl import find_pose, read_smpl, smpl_character
 from footplant.io.npz.smpl_write import MODELS, save_smpl, smpl_losses
-from footplant.io.npz.values import read_values
+from footplant.io.npz.values import first_motion, read_values
 from footplant.io.pickled import looks_like_pickle, read_pickle
 from footplant.io.robot_models import missing_model
 
@@ -85,6 +85,17 @@ def parse(
             raise missing_model(path, archive.headers[angles].shape[1])
         return (robot,)
     raise FormatError(_describe(archive), path=path)
+
+
+def open_arrays(path: str | Path) -> Archive:
+    """Return the arrays of a file whatever they mean: of a .npz, or of the first motion of a pickle."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    if looks_like_pickle(data[:16]):
+        return first_motion(read_pickle(data, path), path)
+    return open_archive(io.BytesIO(data), path)
 
 
 def save(path: str | Path, clip, *, layout: str = "footplant", **options) -> None:

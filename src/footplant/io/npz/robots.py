@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.clip import Take
 from footplant.io.character import RawCharacter
@@ -39,11 +40,10 @@ def _is_table(archive: Archive, name: str) -> bool:
     return len(header.shape) == 2 or (len(header.shape) == 3 and header.shape[2] == 1)
 
 
-def read_robot(
-    archive: Archive, name: str, key: str, fps: float | None, skeleton: str | Path | None
-) -> RawCharacter | None:
-    """Return the robot's motion; None if no model is given and none is beside the file."""
-    notes: list[str] = []
+def read_states(
+    archive: Archive, key: str, fps: float | None, notes: list[str]
+) -> tuple[NDArray, NDArray, NDArray, float]:
+    """Return the base's place (F, 3) and rotation (F, 4), real part first, all angles (F, H), and the frame rate."""
     places, turns = archive.find(*ROOT_PLACES), archive.find(*ROOT_TURNS)
     angles = np.asarray(archive.floats(key), float)
     angles = angles.reshape(len(angles), -1)
@@ -56,12 +56,23 @@ def read_robot(
                 places,
             )
         quaternions = quaternions[:, [3, 0, 1, 2]]
+    elif angles.shape[1] < 7:
+        raise archive.error(f"expected at least 7 numbers a frame, got {angles.shape[1]}", key)
     else:
         root, quaternions, angles = angles[:, :3], angles[:, 3:7], angles[:, 7:]
-    model = model_for(archive.path, skeleton, angles.shape[1], notes)
+    return root, quaternions, angles, find_rate(archive, fps, notes)
+
+
+def read_robot(
+    archive: Archive, name: str, key: str, fps: float | None, skeleton: str | Path | None
+) -> RawCharacter | None:
+    """Return the robot's motion; None if no model is given and none is beside the file."""
+    notes: list[str] = []
+    width = archive.headers[key].shape[1] - (7 if _is_whole(archive, key) else 0)
+    model = model_for(archive.path, skeleton, width, notes)
     if model is None:
         return None
-    rate = find_rate(archive, fps, notes)
+    root, quaternions, angles, rate = read_states(archive, key, fps, notes)
     try:
         motion = robot_motion(model, root, quaternions, angles, rate, notes)
     except ValueError as error:
@@ -70,3 +81,9 @@ def read_robot(
         model.name or name, motion.skeleton, (Take(name or "motion", len(motion), rate),), lambda take: motion,
         scale=1.0, up="z", notes=tuple(notes),
     )  # fmt: skip
+
+
+def _is_whole(archive: Archive, key: str) -> bool:
+    """Return whether an array holds the base's seven numbers before the angles."""
+    rooted = archive.find(*ROOT_PLACES) is not None and archive.find(*ROOT_TURNS) is not None
+    return not rooted or key in WHOLE[:1]

@@ -53,6 +53,16 @@ def read_values(
     return (_read_motions(motions, path, name, fps, skeleton),)
 
 
+def first_motion(value: Any, path: str | Path | None) -> Archive:
+    """Return the arrays of the first motion of a pickled value."""
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(value, dict):
+        for inner in (value, *(each for each in value.values() if isinstance(each, dict))):
+            if _is_motion(inner):
+                return archive_of(inner, path)
+    raise FormatError(f"expected a dict of arrays, got {_describe(value)}", path=path)
+
+
 def _read_motions(
     motions: dict[str, dict], path: str | Path | None, name: str, fps: float | None, skeleton: str | Path | None
 ) -> RawCharacter:

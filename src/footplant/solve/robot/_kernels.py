@@ -15,18 +15,7 @@ from numpy.typing import NDArray
 
 from footplant.kernels import jit
 from footplant.kernels.dense import factor, substitute
-
-
-class Tree(NamedTuple):
-    """Links of a robot, see `mechanism.links`."""
-
-    parents: NDArray
-    places: NDArray
-    turns: NDArray
-    axes: NDArray
-    references: NDArray
-    paths: NDArray
-    depths: NDArray
+from footplant.mechanism._kinematics import Tree, pose_frame, world_place
 
 
 class Soft(NamedTuple):
@@ -121,59 +110,8 @@ class Room(NamedTuple):
 
 HELD = 1e6
 """Weight of bounds that are active, per square radian or metre, relative to about 1 for a limb that is a radian off."""
-
-
-@jit
-def _quaternion_matrix(q, out):
-    """Write the matrix (3, 3) of a unit quaternion."""
-    w, x, y, z = q[0], q[1], q[2], q[3]
-    out[0, 0], out[0, 1], out[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)
-    out[1, 0], out[1, 1], out[1, 2] = 2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)
-    out[2, 0], out[2, 1], out[2, 2] = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
-
-
-@jit
-def pose_frame(tree, q, at, turn, axis):
-    """Write positions (L, 3), rotations (L, 3, 3) and hinge axes (L, 3) in the world; q (7 + D,): one frame."""
-    for i in range(3):
-        at[0, i] = q[i]
-    _quaternion_matrix(q[3:7], turn[0])
-    for link in range(1, tree.parents.shape[0]):
-        p = tree.parents[link]
-        above, base, here = turn[p], tree.turns[link], turn[link]
-        px, py, pz = tree.places[link, 0], tree.places[link, 1], tree.places[link, 2]
-        ax, ay, az = tree.axes[link, 0], tree.axes[link, 1], tree.axes[link, 2]
-        angle = q[6 + link] - tree.references[link - 1]
-        s, c = math.sin(angle), math.cos(angle)
-        d = 1.0 - c
-        m00, m01, m02 = c + ax * ax * d, ax * ay * d - az * s, ax * az * d + ay * s
-        m10, m11, m12 = ay * ax * d + az * s, c + ay * ay * d, ay * az * d - ax * s
-        m20, m21, m22 = az * ax * d - ay * s, az * ay * d + ax * s, c + az * az * d
-        for i in range(3):
-            a0, a1, a2 = above[i, 0], above[i, 1], above[i, 2]
-            at[link, i] = at[p, i] + a0 * px + a1 * py + a2 * pz
-            r0 = a0 * base[0, 0] + a1 * base[1, 0] + a2 * base[2, 0]
-            r1 = a0 * base[0, 1] + a1 * base[1, 1] + a2 * base[2, 1]
-            r2 = a0 * base[0, 2] + a1 * base[1, 2] + a2 * base[2, 2]
-            axis[link, i] = r0 * ax + r1 * ay + r2 * az
-            here[i, 0] = r0 * m00 + r1 * m10 + r2 * m20
-            here[i, 1] = r0 * m01 + r1 * m11 + r2 * m21
-            here[i, 2] = r0 * m02 + r1 * m12 + r2 * m22
-
-
-@jit
-def pose_clip(tree, states, at, turn):
-    """Write positions (F, L, 3) and rotations (F, L, 3, 3) of all frames."""
-    axis = np.empty((tree.parents.shape[0], 3))
-    for f in range(states.shape[0]):
-        pose_frame(tree, states[f], at[f], turn[f], axis)
-
-
-@jit
-def _place(at, turn, link, place, out):
-    """Write the world position of a link's point."""
-    for i in range(3):
-        out[i] = at[link, i] + turn[link, i, 0] * place[0] + turn[link, i, 1] * place[1] + turn[link, i, 2] * place[2]
+APART = 1e4
+"""Weight of solids that are kept apart, per square metre: less than that of plants and ranges, which come first."""
 
 
 @jit
@@ -255,15 +193,15 @@ def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index
     point, other, error = np.empty(3), np.empty(3), np.empty(3)
     for t in range(soft.point_links.shape[0]):
         link = soft.point_links[t]
-        _place(at, turn, link, soft.point_places[t], point)
+        world_place(at, turn, link, soft.point_places[t], point)
         m = _columns_of_point(tree, columns, at, axis, link, point, index, by)
         for i in range(3):
             error[i] = soft.point_goals[f, t, i] - point[i]
         _add(square, vector, index, by, m, error, soft.point_weights[t])
     for t in range(soft.way_links.shape[0]):
         above, below = soft.way_links[t, 0], soft.way_links[t, 1]
-        _place(at, turn, above, soft.way_places[t, 0], other)
-        _place(at, turn, below, soft.way_places[t, 1], point)
+        world_place(at, turn, above, soft.way_places[t, 0], other)
+        world_place(at, turn, below, soft.way_places[t, 1], point)
         m = _columns_of_point(tree, columns, at, axis, below, point, index, by)
         k = _columns_of_point(tree, columns, at, axis, above, other, index2, by2)
         # columns of the upper end are among those of the lower one
@@ -287,7 +225,7 @@ def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index
         weight = hard.hold_weights[f, t]
         if weight > 0.0:
             link = hard.hold_links[t]
-            _place(at, turn, link, hard.hold_places[t], point)
+            world_place(at, turn, link, hard.hold_places[t], point)
             m = _columns_of_point(tree, columns, at, axis, link, point, index, by)
             for i in range(3):
                 error[i] = hard.hold_goals[f, t, i] - point[i]
@@ -328,7 +266,7 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, touchin
             for i in range(3):
                 height += turn[link, 2, i] * hard.floor_places[t, i]
             if height < margin and count < limit:
-                _place(at, turn, link, hard.floor_places[t], point)
+                world_place(at, turn, link, hard.floor_places[t], point)
                 m = _columns_of_point(tree, columns, at, axis, link, point, index, by)
                 if m:
                     rows.values[count, :] = 0.0
@@ -341,8 +279,8 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, touchin
         while pair < pairs.frames.shape[0] and pairs.frames[pair] == f:
             if count < limit:
                 first, second, normal = pairs.links[pair, 0], pairs.links[pair, 1], pairs.normals[pair]
-                _place(at, turn, first, pairs.places[pair, 0], other)
-                _place(at, turn, second, pairs.places[pair, 1], point)
+                world_place(at, turn, first, pairs.places[pair, 0], other)
+                world_place(at, turn, second, pairs.places[pair, 1], point)
                 gap = pairs.gaps[pair] - distance
                 for i in range(3):
                     gap += normal[i] * (point[i] - other[i])
@@ -353,7 +291,8 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, touchin
                 m = _columns_of_point(tree, columns, at, axis, first, other, index, by)
                 for a in range(m):
                     rows.values[count, index[a]] -= by[a, 0] * normal[0] + by[a, 1] * normal[1] + by[a, 2] * normal[2]
-                rows.gaps[count] = gap
+                # solids that overlap are driven apart over several steps, not in one
+                rows.gaps[count] = max(gap, -0.01)
                 rows.active[count] = 1 if gap < 0.0 else 0
                 rows.names[count] = -1
                 count += 1
@@ -439,8 +378,9 @@ def _fill(columns, hard, states, rows, room, bend, proximal):
         for r in range(rows.starts[f], rows.starts[f + 1]):
             if rows.active[r]:
                 values = rows.values[r]
+                weight = HELD if rows.names[r] >= 0 else APART
                 for a in range(n):
-                    scaled = HELD * values[a]
+                    scaled = weight * values[a]
                     if scaled != 0.0:
                         room.change[f, a] -= scaled * rows.gaps[r]
                         column = room.lower[f * n + a]
@@ -642,3 +582,55 @@ def remember(rows, touching):
         for r in range(rows.starts[f], rows.starts[f + 1]):
             if rows.names[r] >= 0:
                 touching[f, rows.names[r]] = rows.active[r]
+
+
+def _example():
+    """Return the arguments of the kernels for a base with one hinge, at one frame."""
+    tree = Tree(
+        np.array([-1, 0]), np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)), np.array([[0.0] * 3, [0.0, 0.0, 1.0]]),
+        np.zeros(1), np.array([[0], [1]]), np.array([0, 1]),
+    )  # fmt: skip
+    one = np.array([1])
+    soft = Soft(
+        one, np.zeros((1, 3)), np.zeros((1, 1, 3)), np.ones(1), np.array([[0, 1]]), np.zeros((1, 2, 3)),
+        np.zeros((1, 1, 3)), np.ones(1), one, np.tile(np.eye(3), (1, 1, 1, 1)), np.ones((1, 1)), np.zeros(1),
+        np.ones(1),
+    )  # fmt: skip
+    hard = Hard(
+        one, np.zeros((1, 3)), np.zeros((1, 1, 3)), np.ones((1, 1)), np.ones((1, 3)), one, np.zeros((1, 3)),
+        np.zeros(1), -np.ones(1), np.ones(1), np.ones(1),
+    )  # fmt: skip
+    pairs = Pairs(np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0))
+    rows = Rows(np.zeros(2, np.int64), np.zeros((4, 7)), np.zeros(4), np.zeros(4, np.int8), np.zeros(4, np.int64))
+    room = Room(
+        np.zeros((1, 7, 7)), np.zeros((1, 7)), np.zeros((7, 15)), np.zeros((1, 7)), np.zeros((1, 7), np.int8),
+        np.zeros((1, 7), np.int8),
+    )  # fmt: skip
+    states = np.zeros((1, 8))
+    states[:, 3] = 1.0
+    return tree, np.arange(7), soft, hard, pairs, states, rows, room
+
+
+def _assembled():
+    tree, columns, soft, hard, pairs, states, rows, room = _example()
+    return tree, columns, soft, hard, pairs, states, 0.1, 0.01, np.zeros((1, 1), np.int8), room, rows
+
+
+def _stepped():
+    _, columns, _, hard, _, states, rows, room = _example()
+    return columns, hard, states, rows, room, np.ones(7), 1.0, 1
+
+
+def _tracked():
+    tree, columns, soft, hard, _, states, _, _ = _example()
+    return tree, columns, soft, hard, states, 1, 1, 1.0
+
+
+WARMUP = {
+    "assemble": _assembled,
+    "step": _stepped,
+    "track": _tracked,
+    "add_smoothness": lambda: (np.arange(7), np.ones(7), np.ones((3, 8)), np.ones((3, 8)), np.zeros((3, 7))),
+    "move": lambda: (np.ones((1, 8)), np.arange(7), np.zeros((1, 7)), 0.5),
+    "remember": lambda: (_example()[6], np.zeros((1, 1), np.int8)),
+}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.kinematics import Kinematics
 from footplant.mechanism.body import SIDES, RobotBody
+from footplant.mechanism.motion import Plant, RobotMotion
 from footplant.motion import Motion
 
 TO_Z_UP = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -20,20 +21,6 @@ SEGMENTS = tuple(
     for side in SIDES
     for above, below in (("hip", "knee"), ("knee", "ankle"), ("shoulder", "elbow"), ("elbow", "wrist"))
 )
-
-
-@dataclass(frozen=True)
-class Plant:
-    """A heel or toe of a foot that stays where it is."""
-
-    side: str
-    part: str
-    """"heel" or "toe"."""
-    start: int
-    end: int
-    """First frame after it."""
-    place: tuple[float, float, float]
-    """World, metres."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +38,14 @@ class Goals:
     def __len__(self) -> int:
         """Return the number of frames."""
         return len(self.positions["pelvis"])
+
+    def limbs(self) -> dict[tuple[str, str], NDArray]:
+        """Return the vectors (F, 3) of all limb segments."""
+        return {
+            (above, below): self.positions[below] - self.positions[above]
+            for above, below in SEGMENTS
+            if above in self.body.centers and below in self.body.centers
+        }
 
     def link_turns(self, joint: str, link: int) -> NDArray:
         """Return rotations (F, 3, 3) of a link that turns away from the rest pose as a joint of the proxy does."""
@@ -79,9 +74,32 @@ def goals_of(body: RobotBody, motion: Motion, held: Sequence[tuple[str, int, int
     return Goals(body, motion.fps, positions, turns, _rigid(body, tracks, held))
 
 
+def goals_of_robot(body: RobotBody, motion: RobotMotion, held: Sequence[tuple[str, int, int]]) -> Goals:
+    """Return goals that follow a robot's own motion: where its limbs are, and how its links are turned."""
+    at, turn = body.links.pose(motion.states)
+    positions = {
+        name: at[:, point.link] + turn[:, point.link] @ np.array(point.place) for name, point in body.centers.items()
+    }
+    carriers = {"pelvis": body.centers["pelvis"].link, "torso": body.chest}
+    carriers |= {f"{side}_wrist": link for side, link in body.hands.items()}
+    carriers |= {f"{side}_ankle": body.soles[side].link for side in SIDES}
+    if body.head is not None:
+        carriers["head"] = body.head
+    turns = {
+        name: turn[:, link] @ (TO_Z_UP @ body.upright @ body.links.rest[1][link]).T for name, link in carriers.items()
+    }
+    tracks = {
+        (side, part): at[:, body.soles[side].link] + turn[:, body.soles[side].link] @ getattr(body.soles[side], part)
+        for side in SIDES
+        for part in ("heel", "toe")
+    }
+    return Goals(body, motion.fps, positions, turns, _rigid(body, tracks, held))
+
+
 def _rigid(body: RobotBody, tracks: dict[tuple[str, str], NDArray], held: Sequence[tuple[str, int, int]]):
     """Return plants whose places fit rigid feet: heel and toe of one step are a foot's length apart."""
     found: list[Plant] = []
+    snap = SNAP * leg_length(body)
     for side in SIDES:
         sole = body.soles[side]
         length = float(np.linalg.norm(sole.toe - sole.heel))
@@ -100,17 +118,17 @@ def _rigid(body: RobotBody, tracks: dict[tuple[str, str], NDArray], held: Sequen
                 first = np.array(beside[-1].place)
                 overlap = slice(max(start, beside[-1].start), min(end, beside[-1].end))
                 way = (tracks[side, part][overlap] - tracks[side, beside[-1].part][overlap]).mean(axis=0)
-                way[2] = place[2] - first[2] if abs(place[2] - first[2]) > SNAP else 0.0
+                way[2] = place[2] - first[2] if abs(place[2] - first[2]) > snap else 0.0
                 place = first + way * length / max(float(np.linalg.norm(way)), 1e-9)
-            if abs(place[2]) < SNAP:
+            if abs(place[2]) < snap:
                 place[2] = 0.0
             placed.append(Plant(side, part, start, end, tuple(place.tolist())))
         found += placed
     return tuple(found)
 
 
-SNAP = 0.03
-"""Metres: plants nearer than this to the ground are on it."""
+SNAP = 0.06
+"""Leg lengths: plants nearer than this to the ground are on it."""
 
 
 def _merged(intervals: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
@@ -122,3 +140,13 @@ def _merged(intervals: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]
         else:
             out.append((part, start, end))
     return out
+
+
+def leg_length(body: RobotBody) -> float:
+    """Return the mean length of the legs, metres."""
+    rest = {name: body.links.rest_point(point.link, np.array(point.place)) for name, point in body.centers.items()}
+    return 0.5 * sum(
+        float(np.linalg.norm(rest[f"{side}_{a}"] - rest[f"{side}_{b}"]))
+        for side in SIDES
+        for a, b in (("hip", "knee"), ("knee", "ankle"))
+    )

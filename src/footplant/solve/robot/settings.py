@@ -9,12 +9,13 @@ from dataclasses import dataclass
 class RobotSettings:
     """Weights and tolerances. Lengths are divided by the robot's leg, so that they hold for any size."""
 
-    pelvis: float = 1.0
+    pelvis: float = 0.3
     """Weight of the pelvis' place, per square leg length."""
     ankle: float = 4.0
     """Weight of an ankle's place, per square leg length: feet in swing."""
-    limb: float = 1.0
-    """Weight of a limb's direction, per square radian. The unit of all other weights."""
+    limb: float = 2.0
+    """Weight of a limb's direction, per square radian. From 1 to 2, limbs of three walks and a dance on a G1 are off
+    by 1.4° and 1.0°, and jerk rises by 5 %."""
     pelvis_turn: float = 0.5
     """Weight of the pelvis' rotation, per square radian."""
     chest_turn: float = 0.5
@@ -31,17 +32,21 @@ class RobotSettings:
     """Weight that draws every hinge to the rest pose, per square radian: redundant hinges do not drift."""
     plant: float = 1e6
     """Weight of a planted point, per square leg length."""
-    smooth: float = 0.02
-    """Seconds to the fourth power over 30 frames/s⁴: weight of second differences of hinges, per square radian, at 30
-    frames/s; it grows with the fourth power of the frame rate."""
-    smooth_base: float = 0.02
-    """The same of the base, of its displacement from the reference."""
+    smooth: float = 1.0
+    """Weight of second differences of hinges, per square radian at 30 frames/s; it grows with the fourth power of the
+    frame rate. From 0.02 to 0.5 to 2, jerk of a walk on a G1 falls from 1884 to 664 to 412 rad/s³, and its limbs are
+    off by 0.69°, 0.92° and 1.12°."""
+    smooth_base: float = 30.0
+    """The same of the base, of its displacement from the reference, with lengths in legs. From 0.02 to 10, peak
+    accelerations of the base of a dance fall from 58 to 16 m/s²; those of the source are 10."""
     speed: float = 14.0
     """Radians per second: largest speed of a hinge whose file states none; at 30 frames/s no jump exceeds 0.47 rad."""
     margin: float = 0.04
     """Metres per leg length of 0.8 m: nearer than this, a solid's height over the floor is a row."""
     apart: float = 0.005
     """Metres: least distance of solids that may collide."""
+    near: float = 0.03
+    """Metres: solids nearer than this have a row, so that a step does not drive them into each other."""
     steps: int = 12
     """Largest number of Gauss–Newton steps."""
     rounds: int = 4

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
-from footplant.solve.robot.goals import SEGMENTS, TO_Z_UP, Goals
+from footplant.mechanism.solids import SolidTable, surface_points
+from footplant.solve.robot.goals import TO_Z_UP, Goals, leg_length
 from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
 
 
@@ -65,16 +66,8 @@ class _Problem:
         self.body: RobotBody = goals.body
         self.links, self.mechanism = self.body.links, self.body.mechanism
         self.leg = leg_length(self.body)
-        paths, depths = self.links.paths
-        self.tree = kernel.Tree(
-            self.links.parents,
-            self.links.places,
-            self.links.turns,
-            self.links.axes,
-            self.links.references,
-            paths,
-            depths,
-        )
+        self.tree = self.links.tree
+        self.solids = SolidTable(self.links)
         self.soft = self._soft()
         self.hard = self._hard()
         scale = (goals.fps / 30.0) ** 4
@@ -112,13 +105,9 @@ class _Problem:
         goals, body, s, leg = self.goals, self.body, self.settings, self.leg
         frames = len(goals)
         points = [("pelvis", s.pelvis / leg**2)] + [(f"{side}_ankle", s.ankle / leg**2) for side in SIDES]
-        ways = [pair for pair in SEGMENTS if pair[0] in body.centers and pair[1] in body.centers]
-        vectors, weights = [], []
-        for above, below in ways:
-            vector = goals.positions[below] - goals.positions[above]
-            length = float(np.linalg.norm(vector[0])) or 1.0
-            vectors.append(vector)
-            weights.append(s.limb / length**2)
+        limbs = goals.limbs()
+        ways, vectors = list(limbs), list(limbs.values())
+        weights = [s.limb / max(float(np.linalg.norm(vector[0])), 1e-6) ** 2 for vector in vectors]
         chest = "torso" if "torso" in goals.turns else "pelvis"
         pelvis = body.centers["pelvis"].link
         turns: list[tuple[str, int, NDArray]] = [("pelvis", pelvis, np.full(frames, s.pelvis_turn))]
@@ -227,7 +216,9 @@ class _Problem:
             np.empty((frames, count, count)), np.empty((frames, count)), np.empty((frames * count, 2 * count + 1)),
             np.zeros((frames, count)), np.zeros((frames, count), np.int8), np.zeros((frames, count), np.int8),
         )  # fmt: skip
-        most = frames * max(8, min(points, 24)) + 1
+        pairs = self.near_pairs(states, columns)
+        renewed = len(self.solids.pairs) > 0
+        most = frames * max(8, min(points, 24)) + 2 * len(pairs.frames) + 64
         rows = kernel.Rows(
             np.zeros(frames + 1, np.int64), np.empty((most, count)), np.empty(most), np.zeros(most, np.int8),
             np.zeros(most, np.int64),
@@ -237,9 +228,10 @@ class _Problem:
         for unknown, column in enumerate(columns):
             if column >= 0:
                 bend[column] = self.bend[unknown]
-        pairs = self.no_pairs()
         factored = 0
         for number in range(s.steps):
+            if renewed and number:
+                pairs = self.near_pairs(states, columns)
             kernel.assemble(
                 self.tree, columns, self.soft, self.hard, pairs, states, s.margin * self.leg / 0.8, s.apart, touching,
                 room, rows,
@@ -255,37 +247,31 @@ class _Problem:
                 break
         return number + 1, factored
 
-    def no_pairs(self):
-        """Return no pairs of solids."""
+    def near_pairs(self, states: NDArray, columns: NDArray):
+        """Return solids that are near each other, where the unknowns of a stage move one of them against the other."""
+        near = self.solids.near(*self.links.pose(states), self.settings.near)
+        moved = self.moved(columns)
+        chosen = np.flatnonzero((moved[near.links[:, 0]] != moved[near.links[:, 1]]).any(axis=1))
+        radii = self.solids.table.radii[self.solids.pairs[near.pairs[chosen]]].sum(axis=1)
         return self.kernel.Pairs(
-            np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0)
+            near.frames[chosen], near.links[chosen], near.places[chosen], near.normals[chosen], -radii
         )
 
-
-def leg_length(body: RobotBody) -> float:
-    """Return the mean length of the legs, metres."""
-    rest = {name: body.links.rest_point(point.link, np.array(point.place)) for name, point in body.centers.items()}
-    return 0.5 * sum(
-        float(np.linalg.norm(rest[f"{side}_{a}"] - rest[f"{side}_{b}"]))
-        for side in SIDES
-        for a, b in (("hip", "knee"), ("knee", "ankle"))
-    )
+    def moved(self, columns: NDArray) -> NDArray:
+        """Return which of the free hinges move each link (L, D), bool."""
+        paths, depths = self.links.paths
+        out = np.zeros((len(depths), len(self.mechanism.joints)), bool)
+        for link, depth in enumerate(depths):
+            out[link, paths[link, :depth] - 1] = True
+        return out & (columns[6:] >= 0)
 
 
 def floor_points(body: RobotBody) -> tuple[NDArray, NDArray, NDArray]:
     """Return links (P,), places (P, 3) and radii (P,) of points that span all solids, and soles without solids."""
-    from footplant.mechanism.solids import spanning_points
-
-    links, places, radii = [], [], []
-    for solid in body.mechanism.solids:
-        link, points, radius = spanning_points(solid, body.links)
-        links += [link] * len(points)
-        places += list(points)
-        radii += [radius] * len(points)
-    covered = set(links)
+    links, places, radii = surface_points(body.links)
     for sole in body.soles.values():
-        if sole.link not in covered:
-            links += [sole.link] * len(sole.points)
-            places += list(sole.points)
-            radii += [0.0] * len(sole.points)
-    return np.array(links, np.int64), np.array(places, float).reshape(-1, 3), np.array(radii, float)
+        if sole.link not in links:
+            links = np.concatenate([links, np.full(len(sole.points), sole.link)])
+            places = np.concatenate([places, sole.points])
+            radii = np.concatenate([radii, np.zeros(len(sole.points))])
+    return links, np.ascontiguousarray(places), radii

@@ -1,0 +1,166 @@
+"""Retargeting to robots: feet that stand, solids above the floor, ranges and speeds that hold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from footplant.clip import Clip
+from footplant.contacts.detection import find_contacts
+from footplant.edits.retarget import retarget
+from footplant.errors import ArgumentError, MotionError
+from footplant.io.robot_files import save_robot
+from footplant.io.robot_models import read_mechanism
+from footplant.kinematics import Kinematics
+from footplant.mechanism.body import SIDES, RobotBody, robot_body
+from footplant.mechanism.model import Mechanism
+from footplant.mechanism.motion import RobotMotion, link_motion, robot_character
+from footplant.problem import Progress, Report, Status
+from footplant.quality.measure import ConstraintQuality
+from footplant.quality.robot import RobotQuality, measure_robot
+from footplant.result import ClipSource, as_clip
+from footplant.solve.robot.goals import Goals, goals_of, goals_of_robot
+from footplant.solve.robot.solve import solve_robot
+
+RobotSource = str | Path | Mechanism | RobotBody
+"""What is accepted as a robot: an MJCF or URDF file, or one that is loaded."""
+REACHED = 1.0
+"""Millimetres: a planted point nearer than this to its place is reached."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotResult:
+    """A robot's motion, and how it came about."""
+
+    motion: RobotMotion
+    clip: Clip
+    """The same as a clip of a character, one joint per hinge, y up: to plot, to compare and to view."""
+    report: Report
+    quality: RobotQuality
+    goals: Goals
+
+    @property
+    def status(self) -> Status:
+        """Return how the solve ended."""
+        return self.report.status
+
+    def save(self, path: str | Path, *, layout: str | None = None, order: str = "mujoco") -> Path:
+        """Write the robot's motion: see `io.robot_files.save_robot`."""
+        return save_robot(path, self.motion, layout=layout, order=order)
+
+
+def as_robot(source: RobotSource, corrections: Mapping[str, tuple[str, ...]] | None = None) -> RobotBody:
+    """Return a robot: read from a file, or as given. corrections: role → names of bodies."""
+    if isinstance(source, RobotBody):
+        return source
+    if isinstance(source, str | Path):
+        source = read_mechanism(source)
+    if not isinstance(source, Mechanism):
+        raise ArgumentError(f"expected a robot or the name of its MJCF or URDF file, got {type(source).__name__}")
+    return robot_body(source, corrections)
+
+
+def retarget_robot(
+    clip: ClipSource,
+    robot: RobotSource,
+    *,
+    fps: float | None = None,
+    keep_footsteps: bool = False,
+    progress: Progress | None = None,
+) -> RobotResult:
+    """Return the clip's motion on a robot.
+
+    fps: frame rate of the result; None keeps the clip's. keep_footsteps: keep footsteps where they are in the world;
+    otherwise they are scaled with the leg length. A T-pose before the motion is dropped.
+    """
+    started = time.perf_counter()
+    body, clip = as_robot(robot), as_clip(clip, humanoid=True)
+    if not len(clip.motion):
+        raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
+    if fps is not None and fps != clip.motion.fps and len(clip.motion) > 1:
+        clip = replace(clip, motion=clip.motion.resample(fps, smooth=fps > clip.motion.fps))
+    made = retarget(clip, body.proxy, keep_footsteps=keep_footsteps, arms=False, lead_in="drop", progress=progress)
+    plants = () if made.report.after is None else made.report.after.plants
+    held = [(plant.point, plant.start, min(plant.end, len(made.motion))) for plant in plants]
+    goals = goals_of(body, made.motion, held, _floor(made.clip, held, body))
+    solution = solve_robot(goals)
+    motion = RobotMotion(body.mechanism, solution.states, clip.motion.fps, clip.name)
+    return _result(body, motion, goals, started)
+
+
+def _result(body: RobotBody, motion: RobotMotion, goals: Goals, started: float) -> RobotResult:
+    """Return a solved motion with its measures."""
+    quality = measure_robot(body, motion, goals.plants, goals.limbs())
+    character = robot_character(body)
+    shown = Clip(link_motion(motion, body.links, character.skeleton), character, name=motion.name)
+    constraints = _constraints(goals, quality, character.height)
+    missed = [entry for entry in constraints if not entry.met]
+    notes = [*body.mechanism.notes, *body.notes]
+    if body.missing:
+        notes.append(f"the robot has no {', '.join(name.replace('_', ' ') for name in body.missing)}")
+    report = Report(
+        "robot", Status.UNREACHABLE if missed else Status.SOLVED, character.height, tuple(constraints),
+        notes=tuple(notes), seconds=time.perf_counter() - started,
+    )  # fmt: skip
+    return RobotResult(motion, shown, report, quality, goals)
+
+
+def repair_robot(motion: RobotMotion, robot: RobotSource) -> RobotResult:
+    """Return a robot's motion, of any tool, with its feet planted and everything else that must hold."""
+    started = time.perf_counter()
+    body = as_robot(robot)
+    goals = _own_goals(motion, body)
+    states = solve_robot(goals).states
+    made = RobotMotion(body.mechanism, states, motion.fps, motion.name)
+    return _result(body, made, goals, started)
+
+
+def judge_robot(motion: RobotMotion, robot: RobotSource, source: Clip | None = None) -> RobotQuality:
+    """Measure a robot's motion of any tool; source: the clip that it was made from, whose contacts should hold."""
+    body = as_robot(robot)
+    goals = _own_goals(motion, body, source)
+    return measure_robot(body, motion, goals.plants)
+
+
+def _own_goals(motion: RobotMotion, body: RobotBody, source: Clip | None = None) -> Goals:
+    """Return goals that follow a robot's own motion; its contacts are detected, or those of its source."""
+    character = robot_character(body)
+    clip = Clip(link_motion(motion, body.links, character.skeleton), character, name=motion.name)
+    found = find_contacts(clip if source is None else source)
+    held = [(plant.point, plant.start, min(plant.end, len(motion))) for plant in found.plants]
+    return goals_of_robot(body, motion, [each for each in held if each[1] < each[2]])
+
+
+def _floor(clip: Clip, held: list[tuple[str, int, int]], body: RobotBody) -> float:
+    """Return the height of the ground: that of most footplants, else the lowest point of the soles, metres."""
+    kinematics = Kinematics(clip.motion)
+    contacts = body.proxy.contacts
+    heights = [
+        float(kinematics.point(contacts[point])[start:end, 1].mean())
+        for point, start, end in held
+        if end > start and not point.endswith("palm")
+    ]
+    if heights:
+        return float(np.median(heights))
+    soles = [kinematics.point(contacts[f"{side}_{part}"])[:, 1] for side in SIDES for part in ("heel", "ball")]
+    return float(np.min(soles))
+
+
+def _constraints(goals: Goals, quality: RobotQuality, height: float) -> list[ConstraintQuality]:
+    """Return each plant with its error in millimetres."""
+    out = []
+    for plant, error, frame in zip(goals.plants, quality.plant_errors, quality.plant_frames):
+        name = f"{plant.side} {plant.part}, frames {plant.start}–{plant.end - 1}"
+        out.append(
+            ConstraintQuality(
+                name=name, kind="footplant", hard=True, unit="mm", worst=error, mean=error,
+                worst_share=0.1 * error / max(height, 1e-9),
+                mean_share=0.1 * error / max(height, 1e-9), frames=plant.end - plant.start, worst_frame=frame,
+                met=error < REACHED,
+            )
+        )  # fmt: skip
+    return out

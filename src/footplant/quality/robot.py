@@ -1,0 +1,249 @@
+"""What `measure` says of a robot's motion: planted feet, floor, self-collision, ranges, speeds, jerk and balance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.mechanism.body import SIDES, RobotBody
+from footplant.mechanism.motion import Plant, RobotMotion
+from footplant.mechanism.solids import SolidTable, surface_points
+from footplant.serialise import json_ready
+
+SKATING = 0.01
+"""Metres per second: a planted point that moves faster skates."""
+IN_FLOOR = 2.0
+"""Millimetres: a solid deeper than this is in the floor."""
+COLLIDING = 2.0
+"""Millimetres: solids that overlap by more collide."""
+JUMP = 0.5
+"""Radians from frame to frame."""
+OUTSIDE = 0.03
+"""Metres by which the zero-moment point is outside the support before it counts."""
+GRAVITY = 9.81
+
+
+@dataclass(frozen=True)
+class RobotQuality:
+    """Every metric of a robot's motion. None: there was nothing to measure."""
+
+    frames: int
+    fps: float
+    plants: int
+    worst_drift: float | None
+    """Largest horizontal distance of a planted point from its mean place, mm."""
+    mean_drift: float | None
+    """Mean over plants of that, mm."""
+    skating: float | None
+    """Share of planted samples that move faster than 1 cm/s."""
+    deepest: float
+    """Deepest penetration of the floor by any solid, mm."""
+    in_floor: float
+    """Share of frames with a solid more than 2 mm in the floor."""
+    ranges_broken: int
+    """Samples of a joint outside its range."""
+    range_joint: str
+    """The joint that is farthest outside its range; "" if none is."""
+    speeds_broken: int
+    """Samples of a joint faster than its file allows."""
+    jumps: int
+    """Samples of a joint that moves more than 0.5 rad in a frame."""
+    jerk: float
+    """95th percentile over frames of the joints' root-mean-square jerk, rad/s³."""
+    colliding: float
+    """Share of frames in which solids of the robot overlap by more than 2 mm."""
+    collision_depth: float
+    """Deepest overlap, mm."""
+    collision_pair: str
+    """The two bodies that overlap most; "" if none do."""
+    limb_error: float | None
+    """Mean angle between the robot's limbs and those of the motion that it follows, degrees."""
+    zmp_outside: float | None
+    """Share of planted frames whose zero-moment point is more than 3 cm outside the support."""
+    zmp_distance: float | None
+    """Mean distance of the zero-moment point from the support, mm."""
+    plant_errors: tuple[float, ...] = ()
+    """For each plant, its largest distance from where it should be, mm."""
+    plant_frames: tuple[int, ...] = ()
+    """The frame of that distance."""
+
+    def to_dict(self) -> dict:
+        """Return JSON-ready numbers."""
+        return json_ready(asdict(self))
+
+    def rows(self) -> list[tuple[str, object]]:
+        """Return the main measures as (measure, value)."""
+        return [
+            ("worst footplant drift, mm", self.worst_drift),
+            ("mean drift, mm", self.mean_drift),
+            ("planted samples over 1 cm/s, share", self.skating),
+            ("deepest in the floor, mm", self.deepest),
+            ("joint ranges broken", self.ranges_broken),
+            ("joint speeds broken", self.speeds_broken),
+            ("jumps over 0.5 rad", self.jumps),
+            ("joint jerk, 95th percentile, rad/s³", self.jerk),
+            ("frames with self-collision, share", self.colliding),
+            ("deepest self-collision, mm", self.collision_depth),
+            ("limb directions off, mean °", self.limb_error),
+            ("zero-moment point outside the support, share", self.zmp_outside),
+        ]
+
+
+def measure_robot(
+    body: RobotBody,
+    motion: RobotMotion,
+    plants: Sequence[Plant] = (),
+    limbs: Mapping[tuple[str, str], NDArray] | None = None,
+) -> RobotQuality:
+    """Measure a robot's motion. plants: what should stand; limbs: pair of centres → vectors (F, 3) to follow."""
+    links, mechanism = body.links, body.mechanism
+    at, turn = links.pose(motion.states)
+
+    def track(link: int, place: NDArray | tuple[float, ...]) -> NDArray:
+        return at[:, link] + turn[:, link] @ np.asarray(place, float)
+
+    feet = {
+        (side, part): track(body.soles[side].link, getattr(body.soles[side], part))
+        for side in SIDES
+        for part in ("heel", "toe")
+    }
+    drifts, speeds, errors, frames = [], [], [], []
+    for plant in plants:
+        path = feet[plant.side, plant.part][plant.start : plant.end]
+        drifts.append(1000.0 * float(np.linalg.norm(path[:, :2] - path[:, :2].mean(axis=0), axis=1).max()))
+        speeds.append(np.linalg.norm(np.diff(path[:, :2], axis=0), axis=1) * motion.fps)
+        away = np.linalg.norm(path - np.array(plant.place), axis=1)
+        errors.append(1000.0 * float(away.max()))
+        frames.append(plant.start + int(away.argmax()))
+    moving = np.concatenate(speeds) if speeds else np.zeros(0)
+    lowest = _lowest(body, at, turn)
+    angles = motion.angles
+    outside = np.maximum(mechanism.lower - angles, angles - mechanism.upper)
+    steps = np.abs(np.diff(angles, axis=0))
+    jerk = np.diff(angles, 3, axis=0) * motion.fps**3
+    near = SolidTable(links)
+    found = near.near(at, turn, -0.001 * COLLIDING)
+    deepest = int(found.gaps.argmin()) if len(found.gaps) else -1
+    pair = ""
+    if deepest >= 0:
+        a, b = (mechanism.solids[solid].body for solid in near.pairs[found.pairs[deepest]])
+        pair = f"{mechanism.bodies[a]}, {mechanism.bodies[b]}"
+    zmp = _balance(body, motion, plants, at, turn)
+    worst = np.unravel_index(int(outside.argmax()), outside.shape) if outside.size else (0, 0)
+    broken = int((outside > 1e-4).sum())
+    return RobotQuality(
+        frames=len(motion), fps=motion.fps, plants=len(plants),
+        worst_drift=max(drifts) if drifts else None, mean_drift=float(np.mean(drifts)) if drifts else None,
+        skating=float(np.mean(moving > SKATING)) if len(moving) else None,
+        deepest=max(0.0, -1000.0 * float(lowest.min(initial=0.0))),
+        in_floor=float(np.mean(lowest < -0.001 * IN_FLOOR)),
+        ranges_broken=broken, range_joint=mechanism.joints[int(worst[1])].name if broken else "",
+        speeds_broken=int((steps * motion.fps > mechanism.velocity * (1.0 + 1e-3)).sum()),
+        jumps=int((steps > JUMP).sum()),
+        jerk=float(np.percentile(np.sqrt((jerk**2).mean(axis=1)), 95)) if len(jerk) else 0.0,
+        colliding=len(np.unique(found.frames)) / max(len(motion), 1),
+        collision_depth=max(0.0, -1000.0 * float(found.gaps.min(initial=0.0))), collision_pair=pair,
+        limb_error=_limb_error(body, limbs, track),
+        zmp_outside=None if zmp is None else float(np.mean(zmp > OUTSIDE)),
+        zmp_distance=None if zmp is None else 1000.0 * float(np.mean(zmp)),
+        plant_errors=tuple(errors), plant_frames=tuple(frames),
+    )  # fmt: skip
+
+
+def _lowest(body: RobotBody, at: NDArray, turn: NDArray) -> NDArray:
+    """Return the height of the lowest point of any solid (F,), metres."""
+    links, places, radii = surface_points(body.links)
+    lowest = np.full(len(at), np.inf)
+    for link in np.unique(links):
+        own = links == link
+        heights = at[:, link, 2][:, None] + turn[:, link, 2] @ places[own].T - radii[own]
+        lowest = np.minimum(lowest, heights.min(axis=1))
+    for sole in body.soles.values():
+        lowest = np.minimum(lowest, (at[:, sole.link, 2][:, None] + turn[:, sole.link, 2] @ sole.points.T).min(axis=1))
+    return lowest
+
+
+def _limb_error(body: RobotBody, limbs: Mapping[tuple[str, str], NDArray] | None, track) -> float | None:
+    angles = []
+    for (above, below), wanted in (limbs or {}).items():
+        own = track(body.centers[below].link, body.centers[below].place) - track(
+            body.centers[above].link, body.centers[above].place
+        )
+        lengths = np.linalg.norm(own, axis=1) * np.linalg.norm(wanted, axis=1)
+        cosines = (own * wanted).sum(axis=1) / np.maximum(lengths, 1e-12)
+        angles.append(np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0))))
+    return float(np.mean(angles)) if angles else None
+
+
+def centers_of_mass(body: RobotBody, at: NDArray, turn: NDArray) -> NDArray:
+    """Return the centre of mass (F, 3), metres."""
+    mechanism, links = body.mechanism, body.links
+    total = np.zeros((len(at), 3))
+    for number, mass in enumerate(mechanism.masses):
+        link, place = links.attached(number, mechanism.mass_centers[number])
+        total += mass * (at[:, link] + turn[:, link] @ place)
+    return total / max(mechanism.mass, 1e-12)
+
+
+def _balance(
+    body: RobotBody, motion: RobotMotion, plants: Sequence[Plant], at: NDArray, turn: NDArray
+) -> NDArray | None:
+    """Return the distance of the zero-moment point from the support polygon at planted frames, metres.
+
+    The robot's mass is taken as one point: p = c − (c_z / (g + c̈_z)) c̈ on the ground.
+    """
+    if len(motion) < 5 or not plants or body.mechanism.mass <= 0.0:
+        return None
+    center = centers_of_mass(body, at, turn)
+    acceleration = np.zeros_like(center)
+    acceleration[1:-1] = np.diff(center, 2, axis=0) * motion.fps**2
+    lift = GRAVITY + acceleration[:, 2]
+    point = center[:, :2] - (center[:, 2] / np.maximum(lift, 1e-6))[:, None] * acceleration[:, :2]
+    standing: list[list[NDArray]] = [[] for _ in range(len(motion))]
+    for plant in plants:
+        sole = body.soles[plant.side]
+        middle = 0.5 * (sole.heel + sole.toe)
+        ahead = sole.toe - sole.heel
+        ends = (sole.points - middle) @ ahead
+        own = sole.points[ends < 0.0] if plant.part == "heel" else sole.points[ends >= 0.0]
+        for frame in range(max(plant.start, 2), min(plant.end, len(motion) - 2)):
+            standing[frame].append((at[frame, sole.link] + own @ turn[frame, sole.link].T)[:, :2])
+    out = [
+        _outside_hull(np.concatenate(corners), point[frame])
+        for frame, corners in enumerate(standing)
+        if corners and lift[frame] > 0.2 * GRAVITY
+    ]
+    return np.array(out) if out else None
+
+
+def _outside_hull(corners: NDArray, point: NDArray) -> float:
+    """Return the distance (m) of a point (2,) from the hull of corners (N, 2); 0 inside."""
+    order = np.lexsort((corners[:, 1], corners[:, 0]))
+    corners = corners[order]
+
+    def half(points: NDArray) -> list[NDArray]:
+        chain: list[NDArray] = []
+        for each in points:
+            while len(chain) > 1 and _cross(chain[-1] - chain[-2], each - chain[-2]) <= 0.0:
+                chain.pop()
+            chain.append(each)
+        return chain
+
+    hull = half(corners)[:-1] + half(corners[::-1])[:-1]
+    if len(hull) < 2:
+        return float(np.linalg.norm(point - corners[0]))
+    inside, nearest = len(hull) > 2, np.inf
+    for a, b in zip(hull, [*hull[1:], hull[0]]):
+        edge = b - a
+        if _cross(edge, point - a) < 0.0:
+            inside = False
+        share = min(max(float((point - a) @ edge) / max(float(edge @ edge), 1e-12), 0.0), 1.0)
+        nearest = min(nearest, float(np.linalg.norm(point - a - share * edge)))
+    return 0.0 if inside else nearest
+
+
+def _cross(a: NDArray, b: NDArray) -> float:
+    return float(a[0] * b[1] - a[1] * b[0])

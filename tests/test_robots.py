@@ -1,0 +1,284 @@
+"""Retargeting to robots, against MuJoCo where it is installed; their files; bad input."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import footplant
+from conftest import shared_data
+from footplant import rotation
+from footplant.cli import main
+from footplant.edits.robot import as_robot, judge_robot, repair_robot, retarget_robot
+from footplant.errors import FormatError, HumanoidError, MotionError
+from footplant.io.robot_files import load_robot, save_robot
+from footplant.io.robot_models import parse_mechanism, read_mechanism
+from footplant.mechanism.body import robot_body
+from footplant.mechanism.links import links_of
+from footplant.mechanism.model import weld_order
+from footplant.mechanism.motion import RobotMotion
+from footplant.mechanism.solids import SolidTable
+from test_mechanism import without_meshes
+
+G1 = shared_data("robots", "unitree_g1", "g1.xml")
+
+
+INNER = '<geom size=".02" contype="0" conaffinity="0"/>'
+"""What gives a body mass, and collides with nothing."""
+
+
+def leg(side: str, sign: int) -> str:
+    return f"""
+      <body name="{side}_hip_pitch" pos="0 {0.1 * sign} -0.1"><joint name="{side}_hip_pitch" axis="0 1 0" range="-2 2"/>
+      <geom size=".02"/><body name="{side}_hip_roll"><joint name="{side}_hip_roll" axis="1 0 0" range="-1 1"/>
+      {INNER}<body name="{side}_hip_yaw"><joint name="{side}_hip_yaw" axis="0 0 1" range="-1 1"/>
+      <geom type="capsule" fromto="0 0 -.05 0 0 -.3" size=".04"/>
+      <body name="{side}_knee" pos="0 0 -.35"><joint name="{side}_knee" axis="0 1 0" range="-.05 2.5"/>
+      <geom type="capsule" fromto="0 0 -.05 0 0 -.3" size=".04"/>
+      <body name="{side}_ankle_pitch" pos="0 0 -.35"><joint name="{side}_ankle_pitch" axis="0 1 0" range="-1 1"/>
+      {INNER}<body name="{side}_ankle_roll"><joint name="{side}_ankle_roll" axis="1 0 0" range="-.5 .5"/>
+      <geom type="box" size=".1 .04 .02" pos=".03 0 -.04"/></body></body></body></body></body></body>"""
+
+
+def arm(side: str, sign: int) -> str:
+    return f"""
+      <body name="{side}_shoulder_pitch" pos="0 {0.2 * sign} .3"><joint name="{side}_shoulder_pitch" axis="0 1 0"/>
+      <geom size=".04"/><body name="{side}_shoulder_roll"><joint name="{side}_shoulder_roll" axis="1 0 0"/>
+      {INNER}<body name="{side}_shoulder_yaw"><joint name="{side}_shoulder_yaw" axis="0 0 1"/>
+      <geom type="capsule" fromto="0 0 -.05 0 0 -.2" size=".03"/>
+      <body name="{side}_elbow" pos="0 0 -.25"><joint name="{side}_elbow" axis="0 1 0" range="-2.5 .1"/>
+      <geom type="capsule" fromto="0 0 -.05 0 0 -.2" size=".03"/>
+      <body name="{side}_wrist" pos="0 0 -.25"><joint name="{side}_wrist" axis="0 0 1" range="-1 1"/>
+      <geom size=".04" pos="0 0 -.03"/></body></body></body></body></body>"""
+
+
+OWN = f"""<mujoco model="own"><compiler angle="radian"/><worldbody><body name="pelvis"><freejoint/>
+  <geom type="box" size=".08 .1 .06"/>{leg("left", 1)}{leg("right", -1)}
+  <body name="torso" pos="0 0 .1"><joint name="waist_yaw" axis="0 0 1" range="-1 1"/>
+  <geom type="box" size=".08 .12 .15" pos="0 0 .15"/>{arm("left", 1)}{arm("right", -1)}</body>
+</body></worldbody></mujoco>"""
+"""A robot of 23 hinges."""
+
+
+@pytest.fixture(scope="module")
+def own():
+    return robot_body(parse_mechanism(OWN.encode()))
+
+
+@pytest.fixture(scope="module")
+def walked(own):
+    clip = footplant.load("sample:walk")
+    return retarget_robot(replace(clip, motion=clip.motion[:120].resample(30.0)), own)
+
+
+def test_compound_joints(own):
+    names = [joint.name for joint in own.mechanism.joints]
+    groups = {part: [names[hinge] for hinge in hinges] for part, hinges in own.groups.items()}
+    assert groups["left_hip"] == ["left_hip_pitch", "left_hip_roll", "left_hip_yaw"]
+    assert groups["right_ankle"] == ["right_ankle_pitch", "right_ankle_roll"]
+    assert groups["left_shoulder"] == ["left_shoulder_pitch", "left_shoulder_roll", "left_shoulder_yaw"]
+    assert groups["waist"] == ["waist_yaw"]
+    assert "neck" in own.missing
+    sole = own.soles["left"]
+    assert np.allclose(own.links.rest_point(sole.link, sole.heel), (-0.07, 0.1, -0.86), atol=1e-9)
+    assert np.allclose(own.links.rest_point(sole.link, sole.toe), (0.13, 0.1, -0.86), atol=1e-9)
+
+
+def test_everything_holds(walked, own):
+    quality = walked.quality
+    assert str(walked.status) == "solved"
+    assert quality.plants >= 4
+    assert quality.worst_drift < 0.5
+    assert quality.skating == 0.0
+    assert quality.deepest < 1.0
+    assert quality.colliding == 0.0
+    assert (quality.ranges_broken, quality.speeds_broken, quality.jumps) == (0, 0, 0)
+    assert quality.limb_error < 4.0
+    angles = walked.motion.angles
+    assert (angles >= own.mechanism.lower).all()
+    assert (angles <= own.mechanism.upper).all()
+
+
+def test_mujoco_agrees(walked, own):
+    """Feet of the written motion stand still in MuJoCo, and its lowest geom is on the floor."""
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(OWN)
+    data = mujoco.MjData(model)
+    places = []
+    for state in walked.motion.qpos():
+        data.qpos[:] = state
+        mujoco.mj_kinematics(model, data)
+        places.append(data.body("left_ankle_roll").xpos.copy())
+    plants = {(plant.side, plant.part): plant for plant in walked.goals.plants if plant.end - plant.start > 3}
+    heel, toe = plants["left", "heel"], plants["left", "toe"]
+    both = slice(max(heel.start, toe.start), min(heel.end, toe.end))
+    assert np.ptp(np.array(places)[both], axis=0).max() < 5e-4
+    assert np.array(places)[both, 2] == pytest.approx(0.06, abs=5e-4)
+
+
+def test_the_same_twice(own):
+    clip = footplant.load("sample:walk")
+    short = replace(clip, motion=clip.motion[:40].resample(30.0))
+    assert np.array_equal(retarget_robot(short, own).motion.states, retarget_robot(short, own).motion.states)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("walk.csv", {}), ("walk.pkl", {}), ("asap.pkl", {"layout": "asap"}), ("walk.npz", {}),
+        ("isaac.npz", {"order": "physx"}), ("qpos.npz", {"layout": "qpos"}),
+    ],
+)  # fmt: skip
+def test_files_there_and_back(walked, own, tmp_path, name, options):
+    path = save_robot(tmp_path / name, walked.motion, **options)
+    again = load_robot(path, own.mechanism)
+    assert (len(again), again.fps) == (len(walked.motion), 30.0)
+    assert np.abs(again.angles - walked.motion.angles).max() < 1e-6
+    assert np.abs(again.root - walked.motion.root).max() < 1e-6
+    assert rotation.angle(again.turns, walked.motion.turns).max() < 1e-6
+
+
+def test_body_orders_in_files(walked, own, tmp_path):
+    for order in ("mujoco", "physx"):
+        save_robot(tmp_path / "walk.npz", walked.motion, order=order)
+        with np.load(tmp_path / "walk.npz") as arrays:
+            expected = [own.mechanism.bodies[body] for body in weld_order(own.mechanism, order)]
+            assert arrays["body_names"].tolist() == expected
+            positions = walked.motion.bodies()[0]
+            torso = expected.index("torso")
+            assert (
+                np.abs(arrays["body_pos_w"][:, torso] - positions[:, own.mechanism.bodies.index("torso")]).max() < 1e-6
+            )
+            speed = np.gradient(arrays["body_pos_w"].astype(float), 1 / 30, axis=0)
+            assert np.abs(arrays["body_lin_vel_w"] - speed).max() < 1e-3
+
+
+def test_gmr_files_are_plain(walked, tmp_path):
+    save_robot(tmp_path / "walk.pkl", walked.motion)
+    content = pickle.loads((tmp_path / "walk.pkl").read_bytes())  # noqa: S301
+    assert {"fps", "root_pos", "root_rot", "dof_pos"} <= set(content)
+    assert np.allclose(content["root_rot"][:, 3], walked.motion.turns[:, 0])
+
+
+def test_repair_and_measure(walked, own):
+    """Noise on every joint makes feet skate; repairing plants them again."""
+    noise = np.random.default_rng(0).normal(scale=0.01, size=walked.motion.states.shape)
+    noise[:, 3:7] = 0.0
+    shaken = RobotMotion(own.mechanism, walked.motion.states + noise, 30.0)
+    clip = footplant.load("sample:walk")
+    source = replace(clip, motion=clip.motion[:120].resample(30.0))
+    before = judge_robot(shaken, own, source)
+    assert before.worst_drift > 5.0
+    repaired = repair_robot(shaken, own)
+    assert repaired.quality.worst_drift < 0.5
+    assert repaired.quality.jerk < before.jerk
+
+
+def test_distances_against_mujoco():
+    mujoco = pytest.importorskip("mujoco")
+    path = shared_data("robots", "unitree_h1", "h1.xml")
+    if not path.exists():
+        pytest.skip("no real robots")
+    robot, model = read_mechanism(path), without_meshes(path)
+    links, data = links_of(robot), mujoco.MjData(model)
+    table = SolidTable(links)
+    states = np.zeros((6, 7 + len(robot.joints)))
+    states[:, 3] = 1.0
+    states[:, 7:] = np.random.default_rng(1).uniform(robot.lower, robot.upper, (6, len(robot.joints)))
+    near = table.near(*links.pose(states), 0.05)
+    geoms = [geom for geom in range(model.ngeom) if model.geom_contype[geom] or model.geom_conaffinity[geom]]
+    assert len(near.gaps) > 20
+    for frame, pair, gap in zip(near.frames, near.pairs, near.gaps):
+        data.qpos[:] = states[frame]
+        mujoco.mj_kinematics(model, data)
+        first, second = (geoms[solid] for solid in table.pairs[pair])
+        assert gap == pytest.approx(mujoco.mj_geomDistance(model, data, first, second, 1.0, None), abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "said"),
+    [
+        (OWN.replace("left_knee", "box1").replace("left_ankle", "box2"), None, ""),
+        (OWN[: OWN.index('<body name="left_hip')] + "</body></worldbody></mujoco>", HumanoidError, "are too few"),
+    ],
+)  # fmt: skip
+def test_unusual_robots(data, error, said):
+    if error is None:
+        assert robot_body(parse_mechanism(data.encode())).groups["left_knee"]
+    else:
+        with pytest.raises(error, match=said):
+            robot_body(parse_mechanism(data.encode()))
+
+
+def test_states_are_checked(own):
+    with pytest.raises(MotionError, match="expected states of 30 numbers"):
+        RobotMotion(own.mechanism, np.zeros((3, 20)), 30.0)
+    states = np.zeros((3, 30))
+    states[1, 2] = np.nan
+    with pytest.raises(MotionError, match="frame 1, column 2"):
+        RobotMotion(own.mechanism, states, 30.0)
+
+
+def one_line(arguments, capsys) -> str:
+    assert main([str(argument) for argument in arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_command_line(tmp_path, capsys):
+    model = tmp_path / "own.xml"
+    model.write_text(OWN)
+    out = tmp_path / "walk.csv"
+    assert main(["retarget", "sample:walk", "--to", str(model), "--fps", "30", "-o", str(out)]) == 0
+    assert "footplants: the worst drifts 0.0" in capsys.readouterr().out
+    assert main(["measure", str(out), "--robot", str(model)]) == 0
+    assert "joint ranges broken" in capsys.readouterr().out
+    assert main(["convert", str(out), str(tmp_path / "walk.npz"), "--robot", str(model)]) == 0
+    assert main(["repair", str(out), "--robot", str(model), "-o", str(tmp_path / "again.pkl")]) == 0
+    assert main(["info", str(model)]) == 0
+    assert "left_hip_pitch, left_hip_roll, left_hip_yaw" in capsys.readouterr().out
+
+
+def test_bad_input_is_one_line(tmp_path, capsys):
+    model = tmp_path / "own.xml"
+    model.write_text(OWN)
+    retarget = ["retarget", "sample:walk", "--to", model, "-o"]
+    assert ".csv, .pkl or .npz" in one_line([*retarget, tmp_path / "walk.bvh"], capsys)
+    assert "for the layout gmr" in one_line([*retarget, tmp_path / "walk.csv", "--layout", "gmr"], capsys)
+    assert "no such folder" in one_line([*retarget, tmp_path / "none" / "walk.csv"], capsys)
+    assert "robots are solved" in one_line([*retarget, tmp_path / "walk.csv", "--method", "puppet"], capsys)
+    (tmp_path / "cut.csv").write_text("0," * 20 + "1\n")
+    assert "expected 23 joint angles" in one_line(["measure", tmp_path / "cut.csv", "--robot", model], capsys)
+    (tmp_path / "evil.pkl").write_bytes(b"\x80\x02cposix\nsystem\nX\x04\x00\x00\x00true\x85R.")
+    assert "posix.system" in one_line(["measure", tmp_path / "evil.pkl", "--robot", model], capsys)
+    (tmp_path / "wheels.urdf").write_text("<robot><link name='base'/></robot>")
+    assert "wheels.urdf" in one_line(
+        ["retarget", "sample:walk", "--to", tmp_path / "wheels.urdf", "-o", "x.csv"], capsys
+    )
+    assert not (tmp_path / "walk.csv").exists()
+
+
+def test_roles_are_corrected(tmp_path):
+    roles = {"left_foot": ("left_ankle_pitch",), "right_foot": ("right_ankle_pitch",)}
+    assert robot_body(parse_mechanism(OWN.encode()), roles).groups["left_ankle"]
+    with pytest.raises(HumanoidError, match="names 'nothing'"):
+        robot_body(parse_mechanism(OWN.encode()), {"left_foot": ("nothing",)})
+    with pytest.raises(FormatError, match="No such file"):
+        as_robot(tmp_path / "none.xml")
+
+
+@pytest.mark.skipif(not G1.exists(), reason="no real robots")
+def test_a_real_robot_jumps():
+    path = shared_data("bvh", "cmu", "16_01.bvh")
+    if not path.exists():
+        pytest.skip("no real clips")
+    quality = retarget_robot(path, G1, fps=30.0).quality
+    assert quality.worst_drift < 0.5
+    assert quality.deepest < 2.0
+    assert quality.limb_error < 3.0
+    assert (quality.ranges_broken, quality.jumps) == (0, 0)
