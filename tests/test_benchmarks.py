@@ -32,26 +32,78 @@ def gate():
     return load_benchmark("run")
 
 
-def test_gate(gate):
-    baseline = {"bars": {"a": 20}, "ceilings": {"b": 0.3}, "ratios": {"a": 30.0, "c": 2.0, "not measured": 5.0}}
-    assert gate.failures({"a": 25.0, "b": 0.2, "c": 1.9}, baseline) == []
-    assert len(gate.failures({"a": 19.0, "b": 0.2, "c": 1.9}, baseline)) == 2
-    assert len(gate.failures({"a": 25.0, "b": 0.4, "c": 1.9}, baseline)) == 1
-    assert len(gate.failures({"a": 25.0, "b": 0.2, "c": 1.0}, baseline)) == 1
+@pytest.fixture
+def baseline():
+    return json.loads((FOLDER / "baseline.json").read_text())
 
 
-def test_baseline_is_complete():
-    baseline = json.loads((FOLDER / "baseline.json").read_text())
-    assert baseline["bars"]["fk.times_faster_than_numpy"] >= 20
-    assert baseline["bars"]["fk.times_faster_than_upc_pymotion"] >= 20
-    for name, bar in baseline["bars"].items():
-        assert baseline["ratios"][name] >= bar
+def good_figures(asked):
+    """Figures of a benchmark that are as good as usual."""
+    return {
+        figure: bounds.get("usual", bounds.get("at_least", bounds.get("at_most"))) for figure, bounds in asked.items()
+    }
+
+
+def test_the_gate_is_open_for_usual_figures(gate, baseline):
+    def measure(name):
+        return good_figures(baseline[name]), ""
+
+    figures, bad = gate.run(sorted(baseline), baseline, True, measure)
+    assert bad == []
+    assert len(figures) == sum(map(len, baseline.values()))
+
+
+def test_a_figure_that_is_missing_or_a_third_worse_closes_the_gate(gate, baseline):
+    for name, asked in baseline.items():
+        usual = good_figures(asked)
+        for figure, bounds in asked.items():
+            without = {other: value for other, value in usual.items() if other != figure}
+            assert gate.failures(name, without, baseline) == [f"{figure}: not measured"]
+            worse = usual[figure] * (1.3 if "at_most" in bounds else 0.7)
+            assert len(gate.failures(name, usual | {figure: worse}, baseline)) == 1, figure
+            assert len(gate.failures(name, usual | {figure: float("nan")}, baseline)) == 1, figure
+
+
+def test_failed_benchmarks_and_empty_baselines_close_the_gate(gate, baseline, capsys):
+    asked = []
+
+    def broken(name):
+        asked.append(name)
+        return {}, "ImportError: no module named peer"
+
+    assert gate.run(["fk"], baseline, True, broken)[1] == ["fk: ImportError: no module named peer"]
+    assert asked == ["fk", "fk"]
+    for empty in ({}, {"fk": {}}):
+        assert "the baseline is empty" in gate.run(["fk"], empty, True, lambda name: ({"a": 1.0}, ""))[1]
+    # a second run may still open it
+    answers = iter([({}, "a busy machine"), (good_figures(baseline["fk"]), "")])
+    assert gate.run(["fk"], baseline, True, lambda name: next(answers))[1] == []
+
+
+def test_a_benchmark_that_cannot_run_says_why(gate, tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "FOLDER", tmp_path)
+    (tmp_path / "broken.py").write_text("raise RuntimeError('no such peer')")
+    (tmp_path / "silent.py").write_text("print('hello')")
+    (tmp_path / "sound.py").write_text("import json, os; print(json.dumps({'threads': os.environ['OMP_NUM_THREADS']}))")
+    assert gate.measured("broken") == ({}, "RuntimeError: no such peer")
+    assert gate.measured("silent") == ({}, "it printed no JSON object")
+    assert gate.measured("sound") == ({"threads": "1"}, "")
+
+
+def test_every_file_is_gated_or_a_study(gate, baseline):
+    there = {path.stem for path in FOLDER.glob("*.py")}
+    assert there == set(baseline) | gate.STUDIES | gate.SUPPORT
+    assert not set(baseline) & gate.STUDIES
+    assert set(gate.QUICK) <= set(baseline)
+    for asked in baseline.values():
+        for bounds in asked.values():
+            assert bounds.get("usual", bounds.get("at_least", 0.0)) >= bounds.get("at_least", 0.0)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("parse_*.py")), ids=lambda path: path.stem)
 def test_every_ratio_has_a_baseline(path, monkeypatch):
     """Ratios that a benchmark names itself, and those with each of its peers."""
-    known = json.loads((FOLDER / "baseline.json").read_text())["ratios"]
+    known = json.loads((FOLDER / "baseline.json").read_text())[path.stem]
     named = re.findall(r'"(\w[\w.]*times_faster_than_\w+)"', path.read_text())
     monkeypatch.syspath_prepend(str(FOLDER))
     benchmark = vars(importlib.import_module(path.stem))
