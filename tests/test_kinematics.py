@@ -129,3 +129,15 @@ def test_points_at_individual_rows():
     np.testing.assert_allclose(
         kinematics.at(rows, joints, offsets), kinematics.positions[rows, joints] + arms, atol=1e-12
     )
+
+
+def test_a_joint_stays_where_it_was_on_rigid_bones():
+    motion = random_motion(seed=3)
+    offsets = np.random.default_rng(3).normal(size=(9, 12, 3))
+    stretching = Motion(motion.skeleton, motion.root, motion.rotations, 30.0, offsets)
+    for joint in (0, 9):
+        rigid = kinematics.on_rigid_bones(stretching, joint)
+        assert rigid.offsets is None
+        assert np.allclose(Kinematics(rigid).positions[:, joint], Kinematics(stretching).positions[:, joint])
+        assert np.array_equal(rigid.rotations, stretching.rotations)
+    assert kinematics.on_rigid_bones(motion) is motion

@@ -168,6 +168,18 @@ class Kinematics:
         return np.zeros((len(self.motion), 3, 3 + 3 * len(self.motion.skeleton)))
 
 
+def on_rigid_bones(motion: Motion, joint: int = 0) -> Motion:
+    """Return a motion with its skeleton's own bones instead of bones that change their length.
+
+    It is moved so that a joint stays where it was: below a root that stands still, the hips may carry the motion.
+    """
+    if motion.offsets is None:
+        return motion
+    rigid = motion.like(motion.root, motion.rotations)
+    moved = Kinematics(motion).positions[:, joint] - Kinematics(rigid).positions[:, joint]
+    return motion.like(motion.root + moved, motion.rotations)
+
+
 def _clip_frames(frames: ArrayLike, count: int) -> NDArray:
     """Return the frames of a clip, one per row, checked."""
     frames = rectangle(frames, "frames", MotionError)

@@ -20,6 +20,7 @@ from footplant.contacts.importance import LIMBS, ImportanceAnalysis, Performance
 from footplant.errors import MotionError, SkeletonError
 from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.humanoid.counterparts import Counterparts, leg_ratio
+from footplant.kinematics import on_rigid_bones
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
@@ -126,13 +127,16 @@ class PuppetEngine:
     ) -> PuppetMotion:
         """Return the target's motion for a whole clip of the performer.
 
+        Bones that change their length are replaced by the performer's own.
         poses: (F, O, 7) displacements of the scene's objects at each frame, or None where they are static.
         peak_acceleration: as in `init`; 0.0: unknown, as live; None: measured on the whole clip first.
         """
         from footplant.solve.ik.puppet import _pose as kernel
 
-        if motion.skeleton.names != self.performer.skeleton.names or motion.offsets is not None:
+        if motion.skeleton.names != self.performer.skeleton.names:
             raise MotionError(f"expected a motion on the skeleton of {self.performer.name!r}, got another one")
+        # a performer's bones are rigid
+        motion = on_rigid_bones(motion, self.performer.require_roles()["hips"])
         analysis, skeleton, frames = self.analysis, self.target.skeleton, len(motion)
         if poses is None:
             poses = analysis.scene.rest()[None]
