@@ -1,11 +1,13 @@
 // Entry point of pages that play motions: no server, no network.
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import * as THREE from "three";
 import "uplot/dist/uPlot.min.css";
 import "../app.css";
 import "./player.css";
 import { Button, Icon, type IconName } from "../icons";
 import * as store from "../store";
+import type { Vec3 } from "../types";
 import { Content } from "./data";
 import { Curves, Timeline, Transport, step } from "./dock";
 import { ReportPanel, Scenes, chooseFocus, millimetres } from "./report";
@@ -211,6 +213,11 @@ function seam(): void {
     goTo: (frame: number) => store.goTo(frame),
     open,
     look: (feet: boolean) => player.value?.frame(feet),
+    /** Puts the camera somewhere; it stays there. */
+    see: (from: Vec3, at: Vec3) => {
+      store.show.follow.value = false;
+      player.value?.stage.look(new THREE.Vector3(...from), new THREE.Vector3(...at));
+    },
   };
   Object.assign(window, { __fp: page });
 }
