@@ -21,6 +21,8 @@ import os
 import struct
 import sys
 from array import array
+from itertools import chain, repeat
+from math import cos, pi, sin
 
 MAGIC = b"FOOTPFBX"
 ALIGNED = 8
@@ -45,6 +47,12 @@ MAX_DEPTH = 1024
 """Maximum nesting depth of nodes; a deeper tree is treated as a damaged file."""
 MAX_KEYS, MAX_KEYS_PER_CURVE = 4096, 64
 """Keys that are examined to see whether they lie on frames, in total and per curve."""
+ORDERS = ((0, 1, 2), (0, 2, 1), (1, 2, 0), (1, 0, 2), (2, 0, 1), (2, 1, 0))
+"""Axes of the rotation orders, by ufbx's numbers: the first one turns first."""
+CHECKED = 8
+"""Frames at which what curves say of a node is compared with its transform."""
+EXACT = 1e-9
+"""Largest difference of the two, relative."""
 KEPT = []
 """Every object that ufbx returned; see the module docstring."""
 
@@ -330,24 +338,130 @@ def plan(scene, stack, nodes, wanted_rate):
     }  # fmt: skip
 
 
-def sample(take, anim, nodes, answer):
-    """Add local transforms of the animated nodes at every frame; a single row for constant ones."""
+def sample(take, stack, nodes, answer):
+    """Add local transforms of the animated nodes at every frame; a single row for constant ones.
+
+    Returns node → rotation order and pre-rotation of nodes whose rotations are given as angles.
+    """
     from ufbx import evaluate_transform
 
-    begin, end, rate = take["begin"], take["end"], take["rate"]
+    begin, end, rate, anim = take["begin"], take["end"], take["rate"], keep(stack.anim)
     times = [min(begin + frame / rate, end) for frame in range(take["frames"])]
+    values, eulers = curve_values(stack), {}
     for number in take["nodes"]:
-        node, parts = nodes[number], (array("d"), array("d"), array("d"))
-        move, turn, stretch = (part.extend for part in parts)
-        for time in times:
-            here = evaluate_transform(anim, node, time)
-            move(here[0])
-            turn(here[1])
-            stretch(here[2])
-        for name, width, values in zip("trs", (3, 4, 3), parts):
-            if values == values[:width] * len(times):
-                values = values[:width]
-            answer.add(f"{name}{number}", values, "d")
+        node = nodes[number]
+        known = [values.get((number, bit)) for bit in (1, 2, 4)]
+        order = sample_curves(anim, node, known, times, answer, number) if any(known) else None
+        if order is not None:
+            eulers[number] = order
+            continue
+        every = map(evaluate_transform, repeat(anim), repeat(node), times)
+        rows = array("d", chain.from_iterable(chain.from_iterable(every)))
+        for name, start, width in (("t", 0, 3), ("r", 3, 4), ("s", 7, 3)):
+            part = columns([rows[start + column :: 10] for column in range(width)], len(times))
+            answer.add(f"{name}{number}", part, "d")
+    return eulers
+
+
+def columns(parts, count):
+    """Return columns side by side as one array of rows; a single row if they are constant."""
+    if all(part.count(part[0]) == count for part in parts):
+        return array("d", [part[0] for part in parts])
+    out = array("d", bytes(8 * len(parts) * count))
+    for number, part in enumerate(parts):
+        out[number :: len(parts)] = part
+    return out
+
+
+def curve_values(stack):
+    """Return (node, bit of PROPERTIES) → animated value, if a take has one layer; layers are blended by ufbx."""
+    import ufbx
+
+    layers = keep(list(stack.layers))
+    if len(layers) != 1:
+        return {}
+    found = {}
+    for entry in keep(list(layers[0].anim_props)):
+        bit = PROPERTIES.get(entry.prop_name)
+        node = keep(ufbx.as_node(keep(entry.element))) if bit else None
+        if node is not None:
+            found[node.typed_id, bit] = keep(entry.anim_value)
+    return found
+
+
+def sample_curves(anim, node, values, times, answer, number):
+    """Add translations, Euler angles and scales of a node from its curves alone, five times as fast as by transforms.
+
+    That is right for nodes whose rotation is a constant times the rotation by Euler angles, and whose translation and
+    scale are those of their curves, plus a constant: it is compared with ufbx's transforms at some frames. Returns the
+    rotation order and that constant, x, y, z, w; None if ufbx's transforms have to be used at every frame.
+    """
+    from ufbx import evaluate_curve, evaluate_transform
+
+    count, order = len(times), int(node.rotation_order)
+    if order >= len(ORDERS):
+        return None
+    parts = []
+    for value in values:
+        if value is None:
+            parts.append(None)
+            continue
+        defaults, curves = value.default_value, keep(value.curves)
+        parts.append([
+            array("d", [default]) * count if curve is None or curve.min_value == curve.max_value == default
+            else array("d", map(evaluate_curve, repeat(keep(curve)), times, repeat(default)))
+            for curve, default in zip(curves, defaults)
+        ])  # fmt: skip
+    first = evaluate_transform(anim, node, times[0])
+    offsets = [list(first[0]), list(first[2])]
+    for place, part in ((0, parts[0]), (1, parts[2])):
+        if part is not None:
+            offsets[place] = [have - column[0] for have, column in zip(offsets[place], part)]
+    pre = first[1]
+    if parts[1] is not None:
+        pre = multiply(pre, conjugate(euler([column[0] for column in parts[1]], order)))
+    for frame in sorted({count * n // CHECKED for n in range(CHECKED)} | {count - 1}):
+        here = evaluate_transform(anim, node, times[frame])
+        for have, part, offset in ((here[0], parts[0], offsets[0]), (here[2], parts[2], offsets[1])):
+            made = offset if part is None else [column[frame] + more for column, more in zip(part, offset)]
+            if any(abs(a - b) > EXACT * max(1.0, abs(a)) for a, b in zip(have, made)):
+                return None
+        turn = pre if parts[1] is None else multiply(pre, euler([column[frame] for column in parts[1]], order))
+        if abs(abs(sum(a * b for a, b in zip(here[1], turn))) - 1.0) > EXACT:
+            return None
+    for name, part, offset in (("t", parts[0], offsets[0]), ("s", parts[2], offsets[1])):
+        if part is None:
+            answer.add(f"{name}{number}", array("d", offset), "d")
+            continue
+        moved = [c if not more else array("d", [v + more for v in c]) for c, more in zip(part, offset)]
+        answer.add(f"{name}{number}", columns(moved, count), "d")
+    angles = [array("d", [0.0])] * 3 if parts[1] is None else parts[1]
+    answer.add(f"e{number}", columns(angles, len(angles[0])), "d")
+    return [order, *pre]
+
+
+def multiply(a, b):
+    """Return the product of two quaternions (x, y, z, w)."""
+    return (
+        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+        a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
+    )  # fmt: skip
+
+
+def conjugate(a):
+    """Return the inverse of a unit quaternion (x, y, z, w)."""
+    return (-a[0], -a[1], -a[2], a[3])
+
+
+def euler(angles, order):
+    """Return the quaternion (x, y, z, w) of Euler angles in degrees; the first axis of an order turns first."""
+    out = (0.0, 0.0, 0.0, 1.0)
+    for axis in ORDERS[order]:
+        half = angles[axis] * pi / 360.0
+        turn = [0.0, 0.0, 0.0, cos(half)]
+        turn[axis] = sin(half)
+        out = multiply(turn, out)
+    return out
 
 
 def read(request, answer):
@@ -376,7 +490,7 @@ def read(request, answer):
     if wanted is not None and wanted < len(plans):
         stack, take = plans[wanted]
         if take["frames"] * len(take["nodes"]) <= request["samples"]:
-            sample(take, keep(stack.anim), nodes, answer)
+            header["eulers"] = sample(take, stack, nodes, answer)
             header["sampled"] = wanted
     return header
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from footplant.io.place_bones import place_bones
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
+ORDERS = ("xyz", "xzy", "yzx", "yxz", "zxy", "zyx")
+"""Rotation orders by ufbx's numbers: the first axis turns first."""
 SAME_SIZE = (0.8, 1.25)
 """Range of the ratio of bone lengths in the bind pose to the nodes' own; outside, the bind pose is in other units."""
 SAME_MATRIX = 1e-4
@@ -180,17 +183,35 @@ def take_curves(scene: FbxScene, take: TakePlan, answer: Answer) -> Curves:
     """Return the curves of a take, as the child process sampled them."""
     rest = rest_curves(scene)
     animated = set(take.nodes)
+    eulers = answer.header.data.get("eulers")
+    eulers = eulers if isinstance(eulers, dict) else {}
 
     def curves(node: int) -> tuple[NDArray, NDArray, NDArray]:
         if node not in animated:
             return rest(node)
-        parts = [answer.array(f"{part}{node}", "d", width) for part, width in (("t", 3), ("r", 4), ("s", 3))]
+        turned = ("e", 3) if str(node) in eulers else ("r", 4)
+        parts = [answer.array(f"{part}{node}", "d", width) for part, width in (("t", 3), turned, ("s", 3))]
         for part in parts:
             if len(part) not in (1, take.frames):
                 raise FormatError(f"expected {take.frames} frames, got {len(part)}", path=scene.path, where=take.name)
+        if str(node) in eulers:
+            return parts[0], _from_angles(parts[1], eulers[str(node)], scene.path), parts[2]
         return parts[0], rotation.normalize(parts[1][:, [3, 0, 1, 2]]), parts[2]
 
     return curves
+
+
+def _from_angles(angles: NDArray, stated: object, path: str | Path) -> NDArray:
+    """Return quaternions (F, 4) of Euler angles (F, 3), degrees; stated: rotation order, and the rotation before it."""
+    numbers = [n for n in stated if isinstance(n, int | float)] if isinstance(stated, list) else []
+    if len(numbers) != 5 or numbers[0] not in range(len(ORDERS)):
+        raise FormatError("the reader gave an incomplete answer", path=path)
+    order = ORDERS[int(numbers[0])]
+    # an order names the axis that turns first; in a product of rotations that is the last one
+    axes = order[::-1]
+    turns = rotation.from_euler(np.radians(angles[:, ["xyz".index(axis) for axis in axes]]), axes)
+    x, y, z, w = numbers[1:]
+    return rotation.normalize(rotation.multiply([w, x, y, z], turns))
 
 
 def read_motion(scene: FbxScene, rest: Rest, take: TakePlan, curves: Curves, notes: list[str]) -> Motion:
