@@ -168,3 +168,81 @@ def test_a_real_character_keeps_its_pictures(shared, tmp_path):
     assert len(document["meshes"]) == 2
     footplant.save(tmp_path / "archer.fbx", clip)
     assert counts(tmp_path / "archer.fbx") == counts(path)
+
+
+def usd_counts(path) -> dict[str, int]:
+    """What usd-core finds in a file."""
+    pxr = pytest.importorskip("pxr")
+    assert pxr is not None
+    from pxr import Usd, UsdGeom, UsdShade, UsdSkel
+
+    stage = Usd.Stage.Open(str(path))
+    prims = list(stage.Traverse())
+    shaders = [UsdShade.Shader(prim) for prim in prims if prim.IsA(UsdShade.Shader)]
+    files = [shader.GetInput("file").Get() for shader in shaders if shader.GetInput("file")]
+    assert all(file.resolvedPath for file in files)
+    return {
+        "meshes": sum(prim.IsA(UsdGeom.Mesh) for prim in prims),
+        "materials": sum(prim.IsA(UsdShade.Material) for prim in prims),
+        "textures": len(files),
+        "morph targets": sum(prim.IsA(UsdSkel.BlendShape) for prim in prims),
+        "takes": sum(prim.IsA(UsdSkel.Animation) for prim in prims),
+    }
+
+
+@pytest.mark.parametrize("ending", ["usda", "usdz"])
+def test_usd_gets_meshes_materials_textures_morph_targets_and_takes(dressed, tmp_path, ending):
+    # arrange: a second take
+    second = replace(dressed, name="still", motion=dressed.motion[:3], take=1)
+    path = tmp_path / f"dressed.{ending}"
+    # act
+    footplant.save(path, dressed, takes=[dressed, second])
+    # assert
+    assert usd_counts(path) == {"meshes": 2, "materials": 3, "textures": 2, "morph targets": 2, "takes": 2}
+    from usd_made import validation_errors
+
+    assert validation_errors(path) == set()
+    again = footplant.load(path)
+    assert [take.frames for take in again.takes] == [20, 3]
+    assert again.name == "walk"
+    np.testing.assert_allclose(
+        footplant.Kinematics(again.motion).positions, footplant.Kinematics(dressed.motion).positions, atol=1e-5
+    )
+    from pxr import Usd, UsdGeom, UsdShade
+
+    stage = Usd.Stage.Open(str(path))
+    mesh = next(UsdGeom.Mesh(prim) for prim in stage.Traverse() if prim.GetName() == "coat")
+    part, skin = dressed.character.skin.looks.parts[1], dressed.character.skin
+    corners = np.array(mesh.GetFaceVertexIndicesAttr().Get())
+    places = np.array(mesh.GetPointsAttr().Get())[corners]
+    np.testing.assert_allclose(places, skin.vertices[skin.faces[part.start : part.stop].reshape(-1)], atol=1e-5)
+    uvs = np.array(UsdGeom.PrimvarsAPI(mesh).GetPrimvar("st").Get())
+    np.testing.assert_allclose(uvs, part.uvs.reshape(-1, 2), atol=1e-6)
+    bound = UsdShade.MaterialBindingAPI(mesh.GetPrim()).ComputeBoundMaterial()[0]
+    assert bound.GetPrim().GetName() == "cloth"
+
+
+def test_normal_and_specular_maps_go_from_fbx_to_glb_and_usd(dressed, tmp_path):
+    # arrange
+    looks = dressed.character.skin.looks
+    materials = (replace(looks.materials[0], normal=1, specular=0), *looks.materials[1:])
+    skin = replace(dressed.character.skin, looks=replace(looks, materials=materials))
+    clip = replace(dressed, character=replace(dressed.character, skin=skin))
+    # act
+    footplant.save(tmp_path / "maps.fbx", clip)
+    again = footplant.load(tmp_path / "maps.fbx")
+    footplant.save(tmp_path / "maps.glb", again)
+    footplant.save(tmp_path / "maps.usda", again)
+    # assert
+    found = next(material for material in again.character.skin.looks.materials if material.name == "skin")
+    pictures = again.character.skin.looks.textures
+    assert [pictures[n].data for n in (found.texture, found.normal, found.specular)] == [
+        looks.textures[n].data for n in (0, 1, 0)
+    ]
+    document, _ = document_of(tmp_path / "maps.glb")
+    material = next(entry for entry in document["materials"] if entry["name"] == "skin")
+    assert "normalTexture" in material
+    assert "specularColorTexture" in material["extensions"]["KHR_materials_specular"]
+    (messages,) = run_node("gltf_validate.mjs", [str(tmp_path / "maps.glb")], timeout=60)
+    assert [message for message in messages if message["severity"] == 0] == []
+    assert usd_counts(tmp_path / "maps.usda")["textures"] == 4

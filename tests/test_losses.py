@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from conftest import shared_data, shared_files
 from footplant.cli import main
 from footplant.io import load
 from footplant.io.contents import COUNTED, compare_contents, count_contents
+from footplant.motion import rest_motion
 from thorough import thorough
 
 WORDS = {
@@ -148,6 +150,31 @@ def test_a_result_keeps_the_characters_own_takes(knight, tmp_path, capsys):
     footplant.save(tmp_path / "named.bvh", footplant.load("sample:walk"))
     run(capsys, "retarget", tmp_path / "named.bvh", "--to", knight, "-o", again, "--method", "copy")
     assert [a["name"] for a in gltf_json(again)["animations"]] == ["named", "idle", "wave"]
+
+
+@pytest.mark.parametrize(("character", "ending"), [("fbx", "fbx"), ("usda", "usda"), ("glb", "fbx")])
+def test_results_are_added_to_own_takes_of_every_format(tmp_path, capsys, character, ending):
+    # arrange: a character with two takes of its own
+    sally = load("sample:sally")
+    takes = [replace(sally, name=name, motion=rest_motion(sally.motion.skeleton, frames), takes=(), take=n)
+             for n, (name, frames) in enumerate((("idle", 4), ("nod", 7)))]  # fmt: skip
+    footplant.save(tmp_path / f"own.{character}", takes[0], takes=takes)
+    # act
+    out, alone = tmp_path / f"out.{ending}", tmp_path / f"alone.{ending}"
+    common = ("retarget", "sample:reach", "--to", tmp_path / f"own.{character}", "--method", "copy")
+    facts = run(capsys, *common, "-o", out)
+    run(capsys, *common, "--replace-takes", "-o", alone)
+    # assert
+    assert any("keeps its 2 own animations" in note for note in facts["notes"])
+    again = load(out)
+    # a scene of FBX or USD has one rate, at which all its takes are sampled
+    assert [(take.frames - 1) / take.fps for take in again.takes][1:] == pytest.approx([3 / 30, 6 / 30])
+    assert [take.name for take in again.takes][1:] == ["idle", "nod"]
+    assert len(load(alone).takes) == 1
+    own = load(out, take=2)
+    np.testing.assert_allclose(
+        footplant.Kinematics(own.motion).positions[0], footplant.Kinematics(takes[1].motion).positions[0], atol=1e-4
+    )
 
 
 def test_a_result_in_another_format_says_what_is_gone(knight, tmp_path, capsys):

@@ -27,6 +27,10 @@ class Material:
     """Red, green, blue and opacity, 0 to 1, linear; multiplied with the texture."""
     texture: int | None = None
     """Index into `Looks.textures`, or None."""
+    normal: int | None = None
+    """The texture of a normal map in tangent space, or None."""
+    specular: int | None = None
+    """The texture of the specular colour, or None."""
 
 
 @dataclass(frozen=True, eq=False)

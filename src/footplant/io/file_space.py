@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,15 @@ def in_file_space(motion: Motion, skeleton: Skeleton, originals: Sequence[Skelet
     if rotation.angle(turn, rotation.IDENTITY) > 1e-9:
         motion = motion.transformed(rotation.normalize(turn))
     return motion if factor == 1.0 else motion.scaled(1.0 / factor)
+
+
+def from_file_space(motion: Motion, skeleton: Skeleton, originals: Sequence[Skeleton], usual: float = 1.0) -> Motion:
+    """Convert a motion from its file's units and axes to those of the character: the inverse of `in_file_space`."""
+    factor = conversion_scale(skeleton, originals, usual)
+    turn = _exact(rotation.multiply(skeleton.rest[0], rotation.inverse(originals[0].rest[0])))
+    if rotation.angle(turn, rotation.IDENTITY) > 1e-9:
+        motion = replace(motion.transformed(rotation.normalize(turn)), skeleton=motion.skeleton.turned(turn))
+    return motion if factor == 1.0 else motion.scaled(factor)
 
 
 def _exact(turn: NDArray) -> NDArray:

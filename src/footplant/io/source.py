@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
-from footplant.skeleton import Character
+from footplant.clip import Clip, Take
+from footplant.io.file_space import from_file_space
+from footplant.motion import Motion
+from footplant.skeleton import Character, Skeleton
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,44 @@ def pack_source(source: Any) -> PackedSource | None:
 def writes_onto(module: ModuleType, packed: PackedSource | None) -> bool:
     """Return whether a format writes onto files of this kind, so that nothing in them is lost."""
     return packed is not None and getattr(module, "unpacks", None) == packed.format
+
+
+@runtime_checkable
+class KeepsTakes(Protocol):
+    """A `Character.source` that can read the animations of the character's own file."""
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The character's skeleton in file units and axes."""
+        ...
+
+    @property
+    def takes(self) -> tuple[Take, ...]:
+        """Every animation of the file."""
+        ...
+
+    def read_take(self, number: int) -> Motion:
+        """Return an animation, in file units and axes."""
+        ...
+
+
+def own_clips(character: Character) -> list[Clip]:
+    """Return the animations of a character's own file, converted as the character is; none if it has no such file."""
+    source = character.source
+    if not isinstance(source, KeepsTakes) or not same_tree(source.skeleton, character.skeleton):
+        return []
+    motions = [source.read_take(number) for number in range(len(source.takes))]
+    clips = []
+    for number, motion in enumerate(motions):
+        moved = from_file_space(motion, character.skeleton, [source.skeleton, *(m.skeleton for m in motions)])
+        owner = Character(moved.skeleton, name=character.name)
+        clips.append(Clip(moved, owner, name=source.takes[number].name, takes=source.takes, take=number))
+    return clips
+
+
+def same_tree(a: Skeleton, b: Skeleton) -> bool:
+    """Return whether two skeletons have the same joints in the same tree."""
+    return a.names == b.names and a.parents.tolist() == b.parents.tolist()
 
 
 def unpack_for(module: ModuleType, character: Character) -> Character:

@@ -8,7 +8,7 @@ its process, on damaged files or by itself, so it never runs in ours: see `child
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from footplant.io.fbx.scene import FbxScene, read_scene
 from footplant.io.fbx.skin import Mesh, bind_matrices, read_meshes, read_skin
 from footplant.io.fbx.write import save
 from footplant.motion import Motion
+from footplant.skeleton import Skeleton
 
 extensions = (".fbx",)
 holds = frozenset({"skin", "takes", "moving bones"})
@@ -54,9 +55,14 @@ def read_characters(answer: Answer, size: int, fps: float | None = None) -> tupl
             source = _Takes(scene, answer, size, fps)
             static = static_pose(scene)
             contents = contents_of(answer)
+            raws = [_raw_character(scene, joints, static, meshes, source, size, list(notes)) for joints in found]
             return tuple(
-                replace(_raw_character(scene, joints, static, meshes, source, size, list(notes)), contents=contents)
-                for joints in found
+                replace(
+                    raw,
+                    contents=contents,
+                    source=FbxSource(Path(path), number, raw.takes, raw.skeleton, fps) if raw.takes else None,
+                )
+                for number, raw in enumerate(raws)
             )
         except (SkeletonError, MotionError) as error:
             raise FormatError(str(error), path=path) from error
@@ -72,6 +78,26 @@ def contents_of(answer: Answer) -> dict[str, int]:
 def count_contents(path: str | Path) -> dict[str, int]:
     """Return what a file holds, counted: see `io.contents`."""
     return contents_of(ask(path, take=None, rate=None, structure=True))
+
+
+@dataclass(frozen=True, eq=False)
+class FbxSource:
+    """Where a character's own animations are, so that results can be added to them; its meshes are in its skin."""
+
+    path: Path
+    figure: int
+    """Index of the character in the file."""
+    takes: tuple[Take, ...]
+    skeleton: Skeleton
+    """In file units and axes."""
+    fps: float | None
+    """Rate at which the curves are sampled; None for the file's own."""
+
+    def read_take(self, number: int) -> Motion:
+        """Return one of the takes, in file units and axes."""
+        read = load(self.path, fps=self.fps)[self.figure].read_take
+        assert read is not None
+        return read(number)
 
 
 class _Takes:

@@ -232,17 +232,30 @@ def read_looks(scene, answer, most):
     materials = []
     for material in keep(list(scene.materials)):
         diffuse = keep(material.fbx.diffuse_color)
-        picture = keep(diffuse.texture) or keep(material.pbr.base_color.texture)
-        while picture is not None and int(picture.type) and len(picture.layers):
-            picture = keep(keep(picture.layers[0]).texture)
+        picture = lowest(keep(diffuse.texture) or keep(material.pbr.base_color.texture))
         factor = material.fbx.diffuse_factor.value_vec4[0] if material.fbx.diffuse_factor.has_value else 1.0
         red, green, blue, _ = diffuse.value_vec4
         opaque = 1.0 - material.fbx.transparency_factor.value_vec4[0] if picture is None else 1.0
+        further = {"normal": material.fbx.normal_map, "specular": material.fbx.specular_color}
         materials.append({
             "name": material.name, "color": [red * factor, green * factor, blue * factor, opaque or 1.0],
             "texture": None if picture is None else picture.typed_id,
+            **{key: texture_of(keep(slot)) for key, slot in further.items()},
         })  # fmt: skip
     return {"textures": textures, "materials": materials}
+
+
+def lowest(picture):
+    """Return the picture at the bottom of a layered texture."""
+    while picture is not None and int(picture.type) and len(picture.layers):
+        picture = keep(keep(picture.layers[0]).texture)
+    return picture
+
+
+def texture_of(slot):
+    """Return the number of a material slot's texture, or None."""
+    picture = lowest(keep(slot.texture))
+    return None if picture is None else picture.typed_id
 
 
 def boneless_clusters(scene):

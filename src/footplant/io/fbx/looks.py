@@ -72,7 +72,10 @@ def _material(entry: dict, places: dict[int, int]) -> Material:
     index = places.get(texture) if isinstance(texture, int) else None
     # where there is a texture, the colour beside it is what the program showed without
     chosen = (red, green, blue, alpha) if index is None else (1.0, 1.0, 1.0, alpha)
-    return Material(str(entry.get("name", ""))[:200], chosen, index)
+    further = [
+        places.get(number) if isinstance(number, int) else None for number in map(entry.get, ("normal", "specular"))
+    ]
+    return Material(str(entry.get("name", ""))[:200], chosen, index, *further)
 
 
 def _textures(answer: Answer, listed: Any, notes: list[str]) -> tuple[list[Texture], dict[int, int]]:

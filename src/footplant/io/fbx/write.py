@@ -29,17 +29,24 @@ MAX_LENGTH = 1e9
 
 
 def save(
-    path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool = True, takes: Sequence[Clip] = ()
+    path: str | Path,
+    clip: Clip,
+    *,
+    units: str | float = "cm",
+    mesh: bool = True,
+    keep_takes: bool | None = None,
+    takes: Sequence[Clip] = (),
 ) -> None:
     """Save a clip: the skeleton with its end sites, the motion as a take, and the character's mesh if it has one.
 
     units: "cm", as in nearly all FBX files, another of `conversion.UNITS`, or metres per unit; the file states it.
-    mesh: False omits the mesh. takes: every take of the character, as `footplant.io.load_takes` yields them; the clip
-    replaces its own. Equal clips give equal bytes. Keys are 32-bit floats by definition: positions within
-    100 m of the origin are accurate to 1e-5 m.
+    mesh: False omits the mesh. keep_takes: whether the other animations of the character's own file are written too; by
+    default they are if the motion is an edit of one of them. takes: every take of the character, as
+    `footplant.io.load_takes` yields them; the clip replaces its own. Equal clips give equal bytes. Keys are 32-bit
+    floats by definition: positions within 100 m of the origin are accurate to 1e-5 m.
     """
     scale = metres_per_unit(units, path)
-    clips = clips_to_write(clip, takes)
+    clips = clips_to_write(clip, takes, keep_takes)
     check_motions(path, clip.character, clips)
     skin = clip.character.skin if mesh else None
     largest = max(float(np.abs(array).max(initial=0.0)) for one in clips for array in _lengths(one, skin))

@@ -41,10 +41,17 @@ def add_materials(scene: FbxObjects, looks: Looks) -> list[np.int64]:
         rows: list[tuple] = [("DiffuseColor", "Color", "", "A", red, green, blue)]
         if opacity < 1.0:
             rows.append(("TransparencyFactor", "Number", "", "A", 1.0 - opacity))
-        inside = [record("Version", 102), record("ShadingModel", "lambert"), record("MultiLayer", 0), properties(*rows)]
+        inside = [
+            record("Version", 102),
+            record("ShadingModel", "lambert" if material.specular is None else "phong"),
+            record("MultiLayer", 0),
+            properties(*rows),
+        ]
         number = scene.add("Material", material.name or "material", "Material", "", inside)
-        if material.texture is not None:
-            scene.connect(textures[material.texture], number, "DiffuseColor")
+        slots = {"DiffuseColor": material.texture, "NormalMap": material.normal, "SpecularColor": material.specular}
+        for slot, texture in slots.items():
+            if texture is not None:
+                scene.connect(textures[texture], number, slot)
         materials.append(number)
     return materials
 

@@ -198,10 +198,11 @@ def save(
     """
     if mesh not in ("auto", "bones", "none"):
         raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
-    clips = clips_to_write(clip, takes)
-    check_motions(path, clip.character, clips)
     source = clip.character.source
-    if mesh == "auto" and isinstance(source, GltfSource) and fits(source, clip.motion.skeleton):
+    own = mesh == "auto" and isinstance(source, GltfSource) and fits(source, clip.motion.skeleton)
+    clips = clips_to_write(clip, takes, False if own else keep_takes)
+    check_motions(path, clip.character, clips)
+    if own:
         rewrite(path, clips, source, keep_takes)
     else:
         write_new(path, clip, mesh, takes=clips)

@@ -12,6 +12,8 @@ from footplant.looks import Looks, MeshPart
 from footplant.skeleton import Skin
 from footplant.skinning import vertex_normals
 
+SPECULAR = "KHR_materials_specular"
+
 
 def add_looks(packer: Packer, skin: Skin, looks: Looks, name: str) -> list[int]:
     """Add every mesh of a skin as a node with its materials; return the nodes. The skin is document skin 0."""
@@ -28,6 +30,12 @@ def add_looks(packer: Packer, skin: Skin, looks: Looks, name: str) -> list[int]:
         entry: dict[str, Any] = {"name": material.name, "pbrMetallicRoughness": surface, "doubleSided": True}
         if material.color[3] < 1.0:
             entry["alphaMode"] = "BLEND"
+        if material.normal is not None:
+            entry["normalTexture"] = {"index": material.normal}
+        if material.specular is not None:
+            entry["extensions"] = {SPECULAR: {"specularColorTexture": {"index": material.specular}}}
+            used = packer.json.setdefault("extensionsUsed", [])
+            used += [SPECULAR] if SPECULAR not in used else []
         packer.append("materials", entry)
     normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
     joints, weights = strongest(skin)

@@ -53,6 +53,10 @@ class GltfSource:
         """Names, lengths and rates of the character's takes."""
         return list_takes(self.animations, len(self.skeleton))
 
+    def read_take(self, number: int) -> Motion:
+        """Return one of the takes, in file units and axes."""
+        return read_motion(self.scene, self.joints, self.skeleton, self.animations[number], [])
+
     def pack(self) -> PackedSource:
         """Return the file as one self-contained GLB."""
         document = self.document

@@ -8,6 +8,7 @@ stage if it was loaded from one (`rewrite`), else a new file (`write`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +24,12 @@ from footplant.io.usd.library import require
 from footplant.io.usd.rewrite import UsdSource, fits, rewrite
 from footplant.io.usd.skin import read_skin
 from footplant.io.usd.write import write_new
-from footplant.io.writing import check_motions
+from footplant.io.writing import check_motions, clips_to_write
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 extensions = (".usd", ".usda", ".usdc", ".usdz")
-holds = frozenset({"skin", "moving bones"})
+holds = frozenset({"skin", "takes", "moving bones"})
 requires = ("usd", "pxr")
 unpacks = "usd"
 PLAUSIBLE_SIZES = (0.2, 12.0)
@@ -109,17 +110,25 @@ def unpack_source(packed: PackedSource, skeleton: Skeleton) -> UsdSource | None:
     return None
 
 
-def save(path: str | Path, clip: Clip) -> None:
+def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, takes: Sequence[Clip] = ()) -> None:
     """Save a clip as .usda (text), .usdc or .usd (binary) or .usdz (a package).
 
     A character that was loaded from USD keeps its stage: meshes, materials, variants and blend shapes are preserved,
-    and the motion becomes its animation. An unmodified clip is copied byte for byte.
+    and the motion becomes its animation. An unmodified clip is copied byte for byte. Any other character gets a stage
+    with its meshes, materials, textures and morph targets; the pictures are inside a .usdz, beside other files in a
+    folder named after the file.
+
+    keep_takes: whether the other animations of the character's own file are kept, as SkelAnimation prims that are not
+    bound to the skeleton; on a stage of its own they are unless it is False. takes: every take of the character, as
+    `footplant.io.load_takes` yields them; the clip replaces its own, and is the one that plays.
     """
     require()
     path = Path(path)
-    check_motions(path, clip.character, [clip])
     source = clip.character.source
-    if isinstance(source, UsdSource) and fits(source, clip.motion.skeleton):
-        rewrite(path, clip, source)
+    own = isinstance(source, UsdSource) and fits(source, clip.motion.skeleton)
+    clips = clips_to_write(clip, takes, False if own else keep_takes)
+    check_motions(path, clip.character, clips)
+    if own:
+        rewrite(path, clip, clips, source, keep_takes)
     else:
-        write_new(path, clip)
+        write_new(path, clip, clips)

@@ -8,6 +8,7 @@ layer instead, with its variants as selected.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.atomic import write_atomic
-from footplant.clip import Clip
+from footplant.clip import Clip, Take
 from footplant.io.file_space import in_file_space
 from footplant.io.source import PackedSource
 from footplant.io.usd.characters import UsdCharacter, read_motion
@@ -45,6 +46,20 @@ class UsdSource:
         """Path of the file."""
         return self.character.path
 
+    @property
+    def skeleton(self) -> Skeleton:
+        """In file units and axes."""
+        return self.character.skeleton
+
+    @property
+    def takes(self) -> tuple[Take, ...]:
+        """Names, lengths and rates of the character's takes."""
+        return self.character.takes
+
+    def read_take(self, number: int) -> Motion:
+        """Return one of the takes, in file units and axes."""
+        return read_motion(self.character, number, [])
+
     def pack(self) -> PackedSource:
         """Return the stage as one self-contained file."""
         return pack_whole(self)
@@ -57,17 +72,21 @@ def fits(source: UsdSource, skeleton: Skeleton) -> bool:
     return same and not source.character.raw.proxy
 
 
-def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
-    """Write the clip's motion onto the stage of its character."""
+def rewrite(path: Path, clip: Clip, clips: Sequence[Clip], source: UsdSource, keep_takes: bool | None) -> None:
+    """Write the motions of clips, takes of one character, onto its stage; `clip` is the one that plays."""
     character = source.character
-    motion = in_file_space(
-        clip.motion, clip.character.skeleton, [character.skeleton, *character.take_skeletons], source.scale
-    )
-    own = clip.take if clip.takes and clip.takes == character.takes else None
+    skeletons = [character.skeleton, *character.take_skeletons]
+    motions = [in_file_space(one.motion, clip.character.skeleton, skeletons, source.scale) for one in clips]
+    owns = [one.take if one.takes and one.takes == character.takes else None for one in clips]
     with reporting(source.path), open_stage(source.path, source.data, pristine=True) as opened:
         other_folder = path.parent.resolve() != source.path.parent.resolve()
         self_contained = not opened.followed and not _named_files(opened.root)
-        unchanged = _is_unchanged(motion, character, own)
+        same = [
+            (own is not None or len(clips) == 1) and _is_unchanged(motion, character, own)
+            for motion, own in zip(motions, owns, strict=True)
+        ]
+        stale = _unwritten(character, owns, keep_takes)
+        unchanged = all(same) and not stale
         same_kind = path.suffix.lower() == source.path.suffix.lower()
         if unchanged and same_kind and (self_contained or not other_folder or is_package(source.data)):
             write_atomic(path, source.data)
@@ -76,9 +95,29 @@ def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
         moved = other_folder or path.suffix.lower() == ".usdz" or is_package(source.data)
         if opened.followed and moved:
             layer = opened.stage.Flatten()
-        if not unchanged:
-            _author(layer, opened, character, motion, clip.name, own)
+        for one, motion, own, is_same in zip(clips, motions, owns, same, strict=True):
+            if not is_same:
+                _author(layer, opened, character, motion, one.name, own, plays=one is clip)
+        for place in stale:
+            _remove(layer, place)
         write_layer(path, layer, _localize(layer, path, source, opened) if moved else None)
+
+
+def _unwritten(character: UsdCharacter, owns: Sequence[int | None], keep_takes: bool | None) -> list[str]:
+    """Return the prims of takes that are to be dropped: those that are not written, if none are to be kept."""
+    if keep_takes is not False:
+        return []
+    return [a.path for n, a in enumerate(character.animations) if n not in owns and a.path and not a.shared]
+
+
+def _remove(layer: Any, place: str) -> None:
+    """Remove a prim from a layer, if it is defined there and has nothing below it."""
+    (Sdf,) = modules("Sdf")
+    spec = layer.GetPrimAtPath(place)
+    if spec and not spec.nameChildren:
+        edit = Sdf.BatchNamespaceEdit()
+        edit.Add(Sdf.Path(place), Sdf.Path.emptyPath)
+        layer.Apply(edit)
 
 
 def pack_whole(source: UsdSource) -> PackedSource:
@@ -133,8 +172,13 @@ def _bones(motion: Motion) -> NDArray:
     return (motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets)[:, 1:]
 
 
-def _author(layer: Any, opened: Opened, character: UsdCharacter, motion: Motion, name: str, own: int | None) -> None:
-    """Write the animation into the layer: in place of the take that it is an edit of, else as a new prim."""
+def _author(
+    layer: Any, opened: Opened, character: UsdCharacter, motion: Motion, name: str, own: int | None, *, plays: bool
+) -> None:
+    """Write the animation into the layer: in place of the take that it is an edit of, else as a new prim.
+
+    plays: whether it becomes the skeleton's animation, and its time range the stage's.
+    """
     (Sdf,) = modules("Sdf")
     stage = opened.stage
     take = character.animations[own] if own is not None and character.animations[own].path else None
@@ -148,19 +192,20 @@ def _author(layer: Any, opened: Opened, character: UsdCharacter, motion: Motion,
         # nothing was animated: the stage can use the motion's frame rate
         codes = motion.fps
     times = start + np.arange(len(motion)) * (codes / motion.fps)
-    set_times(layer, start, float(times[-1]), motion.fps)
-    layer.timeCodesPerSecond = codes
+    if plays:
+        set_times(layer, start, float(times[-1]), motion.fps)
+        layer.timeCodesPerSecond = codes
     where = Sdf.Path(character.raw.path)
     alone = take is not None and take.path == character.raw.path
     if take is not None and (alone or not take.shared):
         target = Sdf.Path(take.path)
     else:
-        target = _free_place(stage, where, identifier(name, "Animation"))
+        target = _free_place(stage, layer, where, identifier(name, "Animation"))
     translations, rotations, scales = joint_curves(character, motion, _bases(opened, character, times))
     order = [new for new, old in enumerate(character.order) if old >= 0]
     paths = [character.raw.joints[character.order[new]] for new in order]
     write_animation(layer, target, paths, translations[:, order], rotations[:, order], scales[:, order], times)
-    if not alone:
+    if not alone and plays:
         _bind(layer, stage, where, target)
 
 
@@ -177,10 +222,10 @@ def _bind(layer: Any, stage: Any, skeleton: Any, animation: Any) -> None:
     source.targetPathList.explicitItems.append(animation)
 
 
-def _free_place(stage: Any, skeleton: Any, name: str) -> Any:
+def _free_place(stage: Any, layer: Any, skeleton: Any, name: str) -> Any:
     """Return an unused path beside the skeleton."""
     place, number = skeleton.GetParentPath().AppendChild(name), 1
-    while stage.GetPrimAtPath(place):
+    while stage.GetPrimAtPath(place) or layer.GetPrimAtPath(place):
         place, number = skeleton.GetParentPath().AppendChild(f"{name}_{number}"), number + 1
     return place
 

@@ -8,6 +8,7 @@ Metres, y up, one time code per frame.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from footplant.clip import Clip
 from footplant.io.usd.characters import invert
 from footplant.io.usd.extract import END_SITES
 from footplant.io.usd.library import modules, reporting
+from footplant.io.usd.looks import LOOKS, add_materials, add_morphs, add_surfaces, part_of, picture_files
 from footplant.io.usd.package import pack
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -30,8 +32,8 @@ COLOR = (0.72, 0.74, 0.78)
 """Display colour of meshes; the model has no colours."""
 
 
-def write_new(path: str | Path, clip: Clip) -> None:
-    """Write a clip whose character has no stage of its own."""
+def write_new(path: str | Path, clip: Clip, clips: Sequence[Clip]) -> None:
+    """Write takes of a character that has no stage of its own; `clip` is the one that plays."""
     path = Path(path)
     with reporting(path):
         Kind, Sdf, Usd, UsdGeom, UsdSkel = modules("Kind", "Sdf", "Usd", "UsdGeom", "UsdSkel")
@@ -48,18 +50,47 @@ def write_new(path: str | Path, clip: Clip) -> None:
         place = root.GetPath()
         skeleton = UsdSkel.Skeleton.Define(stage, place.AppendChild("Skeleton"))
         paths = _write_skeleton(skeleton, motion.skeleton, skin)
-        moving = place.AppendChild(_free_name(clip.name, ("Skeleton", "Mesh")))
-        write_animation(layer, moving, paths, *_curves(motion), np.arange(len(motion), dtype=float))
-        binding = UsdSkel.BindingAPI.Apply(skeleton.GetPrim())
-        binding.CreateAnimationSourceRel().SetTargets([moving])
+        taken = {"Skeleton", "Mesh", LOOKS}
+        for one in clips:
+            moving = place.AppendChild(_free_name(one.name, taken))
+            taken.add(moving.name)
+            times = np.arange(len(one.motion)) * (motion.fps / one.motion.fps)
+            write_animation(layer, moving, paths, *_curves(one.motion), times)
+            if one is clip:
+                binding = UsdSkel.BindingAPI.Apply(skeleton.GetPrim())
+                binding.CreateAnimationSourceRel().SetTargets([moving])
         joints = Kinematics(motion).positions.reshape(-1, 3)
         lowest, highest = joints.min(axis=0), joints.max(axis=0)
-        if skin is not None:
+        pictures: list[tuple[str, bytes]] = []
+        if skin is not None and skin.looks is not None:
+            pictures = picture_files(skin.looks)
+            folder = "" if path.suffix.lower() == ".usdz" else f"./{path.stem}_textures/"
+            surfaces = add_materials(stage, place.AppendChild(LOOKS), skin.looks, [folder + n for n, _ in pictures])
+            reach = 0.0
+            for part in skin.looks.parts:
+                if part.stop <= part.start:
+                    continue
+                kept = np.unique(skin.faces[part.start : part.stop])
+                mesh = UsdGeom.Mesh.Define(stage, place.AppendChild(_free_name(part.name or "Mesh", taken)))
+                taken.add(mesh.GetPrim().GetName())
+                own = part_of(skin, part, kept)
+                reach = max(reach, _write_mesh(mesh, own, skeleton, motion.skeleton))
+                add_surfaces(stage, mesh, part, surfaces)
+                add_morphs(stage, mesh, part, kept)
+            lowest, highest = lowest - reach, highest + reach
+        elif skin is not None:
             mesh = UsdGeom.Mesh.Define(stage, place.AppendChild("Mesh"))
             reach = _write_mesh(mesh, skin, skeleton, motion.skeleton)
             lowest, highest = lowest - reach, highest + reach
         root.CreateExtentAttr(_vectors(np.array([lowest, highest])))
-        write_layer(path, layer)
+        if path.suffix.lower() == ".usdz":
+            write_layer(path, layer, pictures)
+        else:
+            for name, data in pictures:
+                file = path.parent / f"{path.stem}_textures" / name
+                file.parent.mkdir(exist_ok=True)
+                write_atomic(file, data)
+            write_layer(path, layer)
 
 
 def write_layer(path: Path, layer: Any, others: list[tuple[str, bytes]] | None = None) -> None:
@@ -97,7 +128,7 @@ def identifier(name: str, instead: str) -> str:
     return ascii_only if ascii_only.strip("_") and Sdf.Path.IsValidIdentifier(ascii_only) else instead
 
 
-def _free_name(name: str, taken: tuple[str, ...]) -> str:
+def _free_name(name: str, taken: Container[str]) -> str:
     found = identifier(name, "Animation")
     while found in taken:
         found += "_"

@@ -70,7 +70,7 @@ def save(
         return
     if mesh not in ("auto", "bones", "none"):
         raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
-    clips = clips_to_write(clip, takes)
+    clips = clips_to_write(clip, takes, keep_takes)
     check_motions(path, clip.character, clips)
     with np.errstate(all="ignore"):
         write_character(path, clip, clips, mesh, meta or {})
