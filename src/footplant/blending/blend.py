@@ -1,8 +1,9 @@
 """Blend registered motions: n-way, with weights that may vary over time and differ between parts of the body.
 
-Macleod, "Motion capture based animation" (2006), section 3.2, with the foot constraints that it left for future work.
-At frame t with weights wᵢ(t), Σ wᵢ = 1, joint rotations are the weighted means of the motions' rotations at the
-registered times, and the root is integrated from the weighted means of its increments (`compose`).
+Macleod, "Skeletal Character Animation within a Virtual Environment" (2006), section 3.2, with the foot constraints that
+it left for future work (section 4.1). At frame t with weights wᵢ(t), Σ wᵢ = 1, joint rotations are the weighted means
+of the motions' rotations at the registered times, and the root is integrated from the weighted means of its increments
+(`compose`).
 """
 
 from __future__ import annotations

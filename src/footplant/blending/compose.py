@@ -1,9 +1,9 @@
 """Combine poses of several motions into one: joints by weighted means, the root by its increments.
 
-Macleod, "Motion capture based animation" (2006), section 3.2: each motion's step over the floor is expressed in its own
-heading and averaged there, so that motions that turn apart do not shorten each other's steps. Headings are integrated;
-height and tilt are averaged directly. With increments Δθᵢ and step vectors sᵢ in the heading half-way,
-Δθ = Σ wᵢ Δθᵢ and Δp = R(θ + Δθ/2) Σ wᵢ sᵢ.
+Macleod, "Skeletal Character Animation within a Virtual Environment" (2006), section 3.2: each motion's step over the
+floor is expressed in its own heading and averaged there, so that motions that turn apart do not shorten each other's
+steps. Headings are integrated; height and tilt are averaged directly. With increments Δθᵢ and step vectors sᵢ in the
+heading half-way, Δθ = Σ wᵢ Δθᵢ and Δp = R(θ + Δθ/2) Σ wᵢ sᵢ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Distance of two frames of motion, invariant to position on the floor and heading.
 
-Macleod, "Motion capture based animation" (2006), section 3.1, after Kovar & Gleicher, "Flexible automatic motion
-blending with registration curves" (SCA 2003), section 3.1:
+Macleod, "Skeletal Character Animation within a Virtual Environment" (2006), section 3.1 (equation
+2), after Kovar & Gleicher, "Flexible automatic motion blending with registration curves" (SCA 2003), section 3.1:
 
     D² = min over θ, x₀, z₀ of Σ wₚ |aₚ − T(θ, x₀, z₀) bₚ|²
 

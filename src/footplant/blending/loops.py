@@ -1,6 +1,7 @@
 """Find loops in clips and close them: where a motion returns to itself, and a seam without a visible jump.
 
-Re-looping of clips is future work in Macleod, "Motion capture based animation" (2006), section 4.1.
+Re-looping of clips is future work in Macleod, "Skeletal Character Animation within a Virtual Environment" (2006),
+section 4.1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Registration curves: which times, positions and contacts of several motions correspond.
 
-Macleod, "Motion capture based animation" (2006), section 3.1, after Kovar & Gleicher, "Flexible automatic motion
-blending with registration curves" (SCA 2003): a time warp, an alignment and matched constraints.
+Macleod, "Skeletal Character Animation within a Virtual Environment" (2006), section 3.1, after Kovar & Gleicher,
+"Flexible automatic motion blending with registration curves" (SCA 2003): a time warp, an alignment and matched
+constraints.
 """
 
 from __future__ import annotations

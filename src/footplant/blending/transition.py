@@ -1,7 +1,7 @@
 """Transition from one clip to another: where they are alike, time-warped, with Bézier weights and feet locked.
 
-Macleod, "Motion capture based animation" (2006), sections 3.2 and 3.3; Lee & Shin (SIGGRAPH 1999), section 6, whose
-transition from walking to sneaking is solved with the same constraints.
+Macleod, "Skeletal Character Animation within a Virtual Environment" (2006), sections 3.2 and 3.3; Lee & Shin (SIGGRAPH
+1999), section 6, whose transition from walking to sneaking is solved with the same constraints.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Time warping: corresponding times of two motions by dynamic programming, then a strictly monotone spline.
 
-Macleod, "Motion capture based animation" (2006), section 3.1, after Kovar & Gleicher (SCA 2003). The path minimises the
-sum of frame distances D(i, j) under slope limits; the spline s(t) = Σ cₖ Bₖ(t) is fitted to it by least squares with
-cₖ₊₁ − cₖ bounded from below.
+Macleod, "Skeletal Character Animation within a Virtual Environment" (2006), section 3.1, after Kovar & Gleicher (SCA
+2003). The path minimises the sum of frame distances D(i, j) under slope limits; the spline s(t) = Σ cₖ Bₖ(t) is fitted
+to it by least squares with cₖ₊₁ − cₖ bounded from below.
 """
 
 from __future__ import annotations

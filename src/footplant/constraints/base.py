@@ -1,4 +1,4 @@
-"""The base class of constraints: Kulpa's {CP, T, KC, P, A} (2005, section 3), with residual and Jacobian.
+"""The base class of constraints: Kulpa's {CP, T, KC, P, A} (2005, section 5), with residual and Jacobian.
 
 A user-defined constraint is a subclass with two methods, `residual` and `jacobian`; there is no registry. `check`
 compares the two by finite differences.

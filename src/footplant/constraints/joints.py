@@ -224,7 +224,7 @@ class Hinge(_OnRotations):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Relation(_OnRotations):
-    """A linear relation between the rotations of joints: Σ matrix·rotation = 0 (Lee & Shin 1999, section 2)."""
+    """A linear relation between the rotations of joints: Σ matrix·rotation = 0 (Lee & Shin 1999, section 4.2)."""
 
     terms: tuple[tuple[int, NDArray], ...]
     """(joint, matrix (k, 3)) pairs; matrices act on the joint's anatomical rotation vector."""

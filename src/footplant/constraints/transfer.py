@@ -1,4 +1,4 @@
-"""Transfer of constraints between characters: joints by role, places scaled by leg length (Kulpa 2005, section 3)."""
+"""Transfer of constraints between characters: joints by role, places by leg length (Kulpa 2005, sections 5 and 6)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Direct manipulation: drag a point of the character at one frame, and the motion around it follows smoothly.
 
-Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 4:
-the knot spacing of a B-spline sets the extent of an edit, seven knots in all. Only that window is solved again.
+Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 4.4
+and figure 2: the knot spacing of a B-spline sets the extent of an edit, seven knots in all. Only that window is solved
+again.
 """
 
 from __future__ import annotations

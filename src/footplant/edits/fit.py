@@ -1,6 +1,7 @@
 """Motion fitting, the general case: change a motion as little as possible so that given constraints hold.
 
-Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 4.
+Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), sections 4.1
+to 4.5.
 """
 
 from __future__ import annotations

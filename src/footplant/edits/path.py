@@ -1,8 +1,8 @@
 """Path editing: lay locomotion along another curve, with its feet planted.
 
 Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.4, after his "Motion
-path editing" of the same year (METHODS B6): every frame moves with the path's frame at its arc length, and each
-footplant, heel and ball together, moves rigidly with one instant of its stance.
+path editing" of the same year: every frame moves with the path's frame at its arc length, and each footplant, heel and
+ball together, moves rigidly with one instant of its stance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Mapping of frames, footsteps and ground from the path of a motion onto another curve.
 
-Gleicher, "Motion path editing" (2001), section 4.4. At frame f the path has the place p(f) and the heading h(f), the
-curve c(f) and g(f) at the same distance. A point x of that frame moves to c + R(g − h) (x − p), R a rotation about the
-vertical axis. A footstep moves rigidly, by the map of one frame of its stance, so that it stays planted.
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.4, after his "Motion
+path editing" (I3D 2001). At frame f the path has the place p(f) and the heading h(f), the curve c(f) and g(f) at the
+same distance. A point x of that frame moves to c + R(g − h) (x − p), R a rotation about the vertical axis. A footstep
+moves rigidly, by the map of one frame of its stance, so that it stays planted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The path of a motion: the path of its hips without their sway, with its heading and the distance travelled.
 
-Gleicher, "Motion path editing" (2001), section 4.4.
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.4, after his "Motion
+path editing" (I3D 2001).
 """
 
 from __future__ import annotations

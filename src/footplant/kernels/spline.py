@@ -1,4 +1,4 @@
-"""Uniform cubic B-splines of vectors: evaluation and the local least-squares fit (Lee & Shin 1999, section 4)."""
+"""Uniform cubic B-splines of vectors: evaluation and the local least-squares fit (Lee & Shin 1999, section 3.2)."""
 
 from __future__ import annotations
 

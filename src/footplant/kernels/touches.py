@@ -1,6 +1,6 @@
 """Hands near the body: the importance of a touch, hanging arms, and touches that are meant.
 
-Importance falls with the distance (Shin 2002, section 3).
+Importance falls with the distance (Shin 2002, chapter 4).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from footplant.kernels.quaternion import rotate
 
 @jit
 def importance(distance):
-    """Return 1 at contact (distance ≤ 0), 0 at distance ≥ 1, a smooth cubic between (Shin 2002, equation 8)."""
+    """Return 1 at contact (distance ≤ 0), 0 at distance ≥ 1, a smooth cubic between (Shin 2002, equation 4.4)."""
     d = min(max(distance, 0.0), 1.0)
     return 2.0 * d**3 - 3.0 * d**2 + 1.0
 

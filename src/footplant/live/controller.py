@@ -1,9 +1,9 @@
 """An interactive character controller: gaits that blend in phase, actions between them, feet locked.
 
-Macleod, "Motion capture based animation" (2006), sections 3.2 and 3.3, without its known bugs: the root always moves by
-increments, so nothing turns in one frame on the way back from a clip; all weights change smoothly, also when one
-request interrupts another; loops have no seam. `init` makes a state, `request` asks for a motion, `step` advances by
-some seconds: clocks, keys and sockets stay outside.
+Macleod, "Skeletal Character Animation within a Virtual Environment" (2006), sections 3.2 and 3.3, without its known
+bugs (section 4.1): the root always moves by increments, so nothing turns in one frame on the way back from a clip; all
+weights change smoothly, also when one request interrupts another; loops have no seam. `init` makes a state, `request`
+asks for a motion, `step` advances by some seconds: clocks, keys and sockets stay outside.
 """
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ from footplant.skinning import vertex_normals
 PROPORTIONS: dict[str, Proportions] = {
     # an adult of 1.75 m
     "mannequin": Proportions(),
-    # 60 % of the size, the same shape: the target of Gleicher's walk (1998)
+    # 60 % of the size, the same shape: the target of Gleicher's walks (2001, sections 4.2.1 and 5.1.2)
     "short": Proportions(scale=0.6),
-    # "long tall Sally" of Shin, Lee, Shin and Gleicher 2001: long limbs, tall and thin
+    # "long tall Sally" of Shin 2002, chapter 7: long limbs, tall and thin
     "sally": Proportions(
         legs=1.32, arms=1.28, trunk=1.06, neck=1.35, head=0.96, shoulders=0.88, hips=0.9, feet=1.04, hands=1.08,
         girth=0.76, limb_girth=0.76,
     ),
-    # "Blubby" of the same paper: a ball with very short legs and short arms
+    # "Blubby" of the same chapter: a ball with very short legs and short arms
     "blubby": Proportions(
         legs=0.42, arms=0.6, trunk=0.86, neck=0.6, head=1.05, shoulders=1.42, hips=1.4, feet=1.05, hands=1.0,
         limb_girth=1.2,

@@ -1,4 +1,4 @@
-"""Local edits: fit a drag or a rotation at one frame within a window of frames (Lee & Shin 1999, section 4).
+"""Local edits: fit a drag or a rotation at one frame within a window of frames (Lee & Shin 1999, section 4.4).
 
 The displacement is a uniform cubic B-spline that is zero, with its derivatives, at both ends of the window. At each
 level, IK at the frames of the drags gives displacements, a spline is fitted to them, and IK at every frame of the

@@ -1,8 +1,7 @@
 """Per-frame inverse kinematics with filtering: pose every frame, low-pass the displacement, and repeat, ever finer.
 
-Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), sections 3.4 and 4.1
-(METHODS B4). Only the displacement is filtered, in exponential coordinates, never the motion itself, so that its detail
-stays:
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), sections 3.4 and 4.1. Only the
+displacement is filtered, in exponential coordinates, never the motion itself, so that its detail stays:
 
     d_{k+1} = d_k ⊕ K_k ∗ (IK(m0 ⊕ d_k) ⊖ (m0 ⊕ d_k)),   K_k a binomial kernel of decreasing width.
 """

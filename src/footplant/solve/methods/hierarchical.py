@@ -1,7 +1,7 @@
 """Hierarchical motion fitting: displacement maps of B-splines, coarse to fine.
 
 Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999): Algorithm 1
-(section 4.2), the initial guess (section 4.3) and the optional last pass that enforces each constraint (section 4.4).
+(section 4.3), the initial guess (section 4.5) and the optional last pass that enforces each constraint (section 4.4).
 
 Objective: among motions m = m0 ⊕ d₁ ⊕ … ⊕ d_h that meet the constraints, keep the displacement smooth. Level k solves
 at every constrained frame t

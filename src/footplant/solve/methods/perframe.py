@@ -1,7 +1,7 @@
 """Per-frame inverse kinematics: every constrained frame on its own, with no term across frames.
 
-Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.3 (METHODS B3). Exact
-where goals are in reach; jumps where constraints switch on and off.
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.3. Exact where goals
+are in reach; jumps where constraints switch on and off.
 
 Objective, at each frame t: min_d Σ_j w_j ‖d_j(t)‖² subject to c(t, m0 ⊕ d) = 0.
 """

@@ -1,7 +1,7 @@
 """Per-key inverse kinematics: pick keys, pose them, and interpolate the poses between them.
 
-Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.1 (METHODS B1). The
-animator's way: detail between keys is lost, and constraints do not hold there.
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.1. The animator's way:
+detail between keys is lost, and constraints do not hold there.
 
 m(t) = cubic spline through IK(m0(k)) at the keys k.
 """

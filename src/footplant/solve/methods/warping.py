@@ -1,7 +1,7 @@
 """Motion warping with inverse kinematics: pose a few frames, and interpolate their displacements.
 
 Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.2, after Witkin and
-Popović 1995 (METHODS B2). Constraints hold at the chosen frames, and are not enforced between them.
+Popović 1995. Constraints hold at the chosen frames, and are not enforced between them.
 
 m(t) = m0(t) ⊕ d(t), with d a monotone cubic spline through IK(m0(k)) ⊖ m0(k) at the chosen frames k.
 """

@@ -1,6 +1,6 @@
 """Limit accelerations: corrections must not accelerate a joint much beyond what the performer does.
 
-Smooth input must give smooth output (Shin 2002, section 5.3), whichever ends become important and whatever edges of the
+Smooth input must give smooth output (Shin 2002, chapter 6), whichever ends become important and whatever edges of the
 scene they meet. The copied pose shows how fast this performer's joints accelerate; where the requested pose would
 exceed `LIMB_HEADROOM` times the largest of that, the joints follow it as fast as the bound allows and brake in time.
 Otherwise the pose is left unchanged, to the last bit.
