@@ -18,7 +18,7 @@ import pytest
 
 import footplant
 from bvh_text import write as write_bvh
-from footplant.batch import JOBS, Batch, Ledger, Task, run
+from footplant.batch import JOBS, Batch, Ledger, Task, remote, run
 from footplant.batch.card import write_card
 from footplant.batch.dataset import SHARES, SPLITS, Dataset, assign_splits, pack, subject_of
 from footplant.batch.jobs import Job, perform
@@ -408,6 +408,66 @@ def test_the_command_writes_a_report_and_a_dataset(tmp_path, capsys):
     starts = data.windows(10, 5)
     ends = np.cumsum([clip["frames"] for clip in data.index["clips"]])
     assert all((start < ends[0]) == (start + 10 <= ends[0]) for start in starts)
+
+
+def test_workers_hash_inputs_wherever_they_are(library, tmp_path, pool, monkeypatch):
+    """Files of an address that fsspec reads; the driver itself reads none, and knows them again when it resumes."""
+    for name in ("clip0.bvh", "deep/clip1.bvh"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library / name, tmp_path / "in" / name)
+    (tmp_path / "in" / "notes.md").write_text("no clip")
+
+    def refuse(source: str) -> str:
+        raise AssertionError(f"the driver reads {source}")
+
+    monkeypatch.setattr("footplant.batch.ledger.hash_of", refuse)
+    monkeypatch.setattr("footplant.batch.plan.hash_of", refuse)
+    address = (tmp_path / "in").as_uri()
+    batch = Batch("convert", [address], tmp_path / "out", format="npz")
+    assert [entry.out for entry in batch.entries] == ["clip0.npz", "deep/clip1.npz"]
+    assert run(batch, pool).done == 2
+    assert len(load(tmp_path / "out" / "deep" / "clip1.npz").motion) == 61
+    assert run(batch, pool, resume=True).kept == 2
+    # the same bytes at another address are the same work
+    shutil.copy(library / "clip0.bvh", tmp_path / "in" / "again.bvh")
+    again = Batch("convert", [address], tmp_path / "out", format="npz")
+    summary = run(again, pool, resume=True)
+    assert (summary.kept, summary.same) == (2, 1)
+    with pytest.raises(FormatError, match="no such file"):
+        _ = Batch("convert", [f"{address}/nothing"], tmp_path / "out", format="npz").entries
+
+
+@pytest.mark.quick
+def test_inputs_that_do_not_end_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "a.bvh").write_bytes(b"x" * 100)
+    monkeypatch.setattr(remote, "SETTINGS", replace(remote.SETTINGS, largest_input=99))
+    with pytest.raises(FormatError, match="got more"):
+        remote.hash_of(str(tmp_path / "a.bvh"))
+    outcome = perform(Task("k", "hash", "x", parameters={"sources": [str(tmp_path / "a.bvh"), str(tmp_path)]}))
+    assert "got more" in outcome["digests"][str(tmp_path / "a.bvh")]["reason"]
+    assert "expected a file" in outcome["digests"][str(tmp_path)]["reason"]
+
+
+@pytest.mark.quick
+def test_ledgers_hold_places_instead_of_records(tmp_path):
+    ledger = Ledger(tmp_path)
+    ledger.open()
+    for number in range(3):
+        ledger.append({"key": "k", "source": f"{number % 2}", "status": "done", "number": number, "stamp": [1, 2],
+                       "hash": "h", "out": None})  # fmt: skip
+    ledger.close()
+    again = Ledger(tmp_path)
+    assert [record["number"] for record in again.records.values()] == [1, 2]
+    assert again.records["k", "0"]["number"] == 2
+    assert (len(again.records), list(again.records)) == (2, [("k", "1"), ("k", "0")])
+    assert again.known_digest("0", (1, 2)) == "h"
+    assert again.known_digest("0", (1, 3)) is None
+    assert again.known_digest("other", (1, 2)) is None
+    duplicate = again.duplicate("k")
+    assert duplicate is not None
+    assert duplicate["number"] == 0
+    # some hundred bytes a clip, whatever its record holds
+    assert all(len(key) == 16 for key in again.records.places)
 
 
 @pytest.mark.quick

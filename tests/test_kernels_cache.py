@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import footplant
+import needed_kernels
 from footplant import kernels
 from footplant.kernels import storage
 
@@ -213,6 +214,14 @@ for module in kernels.modules():
 print(json.dumps(missed))
 """
     assert run(script) == {}
+
+
+def test_commands_call_kernels_as_they_are_compiled_ahead(tmp_path):
+    """With the types of WARMUP, read-only arrays among them: a wheel has code for no others."""
+    code, called, unexpected = needed_kernels.run("retarget sample:walk --to sample:sally -o sally.glb", tmp_path)
+    assert code == 0
+    assert len(called) > 40
+    assert unexpected == []
 
 
 @pytest.fixture(scope="module")

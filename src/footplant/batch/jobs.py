@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from footplant.result import Result
     from footplant.skeleton import Character
 
+HASH = "hash"
+"""The job that tells inputs apart by their bytes; the driver gives it to workers by itself."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -75,18 +78,26 @@ def perform(task: Task) -> dict[str, Any]:
 
 
 def _load(task: Task) -> Clip:
-    """Load the input; markers are solved for a motion."""
+    """Load the input, wherever it is; markers are solved for a motion."""
+    from footplant.batch.remote import local
+
+    with local(task.source) as path:
+        return _load_file(path, task)
+
+
+def _load_file(path: str, task: Task) -> Clip:
+    """Load a file of this machine with the task's options."""
     from footplant.io import holds_markers, load, load_markers
 
-    if holds_markers(task.source):
+    if holds_markers(path):
         from footplant.optical.solve import solve_markers
 
         options = dict(task.reading or {})
         subject, fps = options.pop("figure", None), options.pop("fps", None)
-        clip = solve_markers(load_markers(task.source, **options), subject=subject).clip
+        clip = solve_markers(load_markers(path, **options), subject=subject).clip
         clip = clip if fps is None else replace(clip, motion=clip.motion.resample(fps))
     else:
-        clip = load(task.source, **(task.reading or {}))
+        clip = load(path, **(task.reading or {}))
     if not len(clip.motion):
         raise FormatError("expected a clip with frames, got none", path=task.source)
     return clip
@@ -198,6 +209,19 @@ def _normalize(task: Task) -> dict[str, Any]:
     return {**_facts(clip), "plants": len(plants)}
 
 
+def _hash(task: Task) -> dict[str, Any]:
+    """Return stamp and hash of every input of a list, or why one cannot be read."""
+    from footplant.batch.remote import hash_of, stamp_of
+
+    found: dict[str, Any] = {}
+    for source in (task.parameters or {})["sources"]:
+        try:
+            found[source] = {"stamp": list(stamp_of(source)), "hash": hash_of(source)}
+        except FormatError as error:
+            found[source] = {"reason": " ".join(str(error).split())}
+    return {"digests": found}
+
+
 def _thumbnail(task: Task) -> dict[str, Any]:
     from footplant.plot import strip
 
@@ -225,5 +249,6 @@ JOBS: dict[str, Job] = {
         motion=False,
     ),
     "thumbnail": Job("draw every clip as a small picture", _thumbnail, ".png", motion=False),
+    HASH: Job("hash inputs, before anything is done with them", _hash, None, ("sources",)),
 }
 """All jobs by name."""

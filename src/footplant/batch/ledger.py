@@ -13,11 +13,13 @@ import io
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from footplant.atomic import write_atomic
+from footplant.batch.remote import hash_of, stamp_of
 from footplant.batch.settings import SETTINGS
 from footplant.errors import FormatError
 
@@ -25,28 +27,30 @@ NAME = "ledger.jsonl"
 
 
 class Ledger:
-    """The records of one output folder, by key."""
+    """The records of one output folder, by key. Only their places in the file are held in memory."""
 
     def __init__(self, folder: str | Path) -> None:
         """Read the existing ledger; nothing is written yet."""
         self.folder = Path(folder)
         self.path = self.folder / NAME
-        self.records: dict[tuple[str, str], dict[str, Any]] = {}
+        self.records = Records(self.path)
         """(key, source) → outcome; later records replace earlier ones."""
-        self._done: dict[str, dict[str, Any]] = {}
-        self._stamps: dict[str, tuple[tuple[int, int], str]] = {}
+        self._done: dict[bytes, int] = {}
+        """Key of a task that was done → place of its first record."""
+        self._sources: dict[bytes, int] = {}
+        """Input → place of its latest record, which has its stamp and its hash."""
         self._file: io.FileIO | None = None
         self._synced = 0.0
-        for record in read_records(self.path):
-            self._take(record)
+        for place, record in read_records(self.path):
+            self._take(record, place)
 
-    def _take(self, record: dict[str, Any]) -> None:
+    def _take(self, record: dict[str, Any], place: int) -> None:
         """Index a record."""
-        self.records[record["key"], record["source"]] = record
+        self.records.places[_short(record["key"], record["source"])] = place
         if record["status"] == "done":
-            self._done.setdefault(record["key"], record)
+            self._done.setdefault(_short(record["key"]), place)
         if "stamp" in record:
-            self._stamps[record["source"]] = (tuple(record["stamp"]), record["hash"])
+            self._sources[_short(record["source"])] = place
 
     def open(self) -> None:
         """Open the file for appending."""
@@ -55,8 +59,9 @@ class Ledger:
     def append(self, record: dict[str, Any]) -> None:
         """Append a record; it is flushed to disk within `sync_seconds`."""
         assert self._file is not None, "open() first"
-        self._take(record)
+        place = self._file.seek(0, os.SEEK_END)
         self._file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+        self._take(record, place)
         now = time.monotonic()
         if now - self._synced > SETTINGS.sync_seconds:
             os.fsync(self._file.fileno())
@@ -68,6 +73,7 @@ class Ledger:
             os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
+        self.records.close()
 
     def state(self, key: str, source: str) -> str | None:
         """ "done" or "failed"; None for a clip that was not tried, or whose result is missing or of another size."""
@@ -76,7 +82,8 @@ class Ledger:
 
     def duplicate(self, key: str) -> dict[str, Any] | None:
         """Return the record of the same work on the same bytes under another name, if it was done."""
-        record = self._done.get(key)
+        place = self._done.get(_short(key))
+        record = None if place is None else self.records.at(place)
         return record if record is not None and self._is_valid(record) else None
 
     def _is_valid(self, record: dict[str, Any]) -> bool:
@@ -85,39 +92,92 @@ class Ledger:
             return True
         return _size(self.folder / record["out"]) == record.get("size")
 
-    def digest(self, path: str) -> tuple[tuple[int, int], str]:
-        """Return size and modification time of an input, and its hash: from the ledger if both are unchanged."""
-        found = os.stat(path)
-        stamp = (found.st_size, found.st_mtime_ns)
-        known = self._stamps.get(path)
-        return (stamp, known[1]) if known is not None and known[0] == stamp else (stamp, file_hash(path))
+    def known_digest(self, source: str, stamp: tuple[Any, ...]) -> str | None:
+        """Return the hash of an input whose stamp is that of its latest record; None if it must be hashed."""
+        place = self._sources.get(_short(source))
+        record = None if place is None else self.records.at(place)
+        return None if record is None or tuple(record["stamp"]) != stamp else record["hash"]
+
+    def digest(self, source: str) -> tuple[tuple[Any, ...], str]:
+        """Return an input's stamp and its hash: from the ledger if the stamp is unchanged."""
+        stamp = stamp_of(source)
+        return stamp, self.known_digest(source, stamp) or hash_of(source)
 
     def write_failures(self) -> int:
         """Write failures.csv beside the ledger: one line per failed clip, with the reason. Returns how many."""
-        failed = [record for record in self.records.values() if record["status"] == "failed"]
+        failed = [
+            (record["source"], record.get("character") or "", record["reason"])
+            for record in self.records.values()
+            if record["status"] == "failed"
+        ]
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(("source", "character", "reason"))
-        for record in sorted(failed, key=lambda record: (record["source"], record.get("character") or "")):
-            rows.writerow((record["source"], record.get("character") or "", record["reason"]))
+        rows.writerows(sorted(failed))
         write_atomic(self.folder / "failures.csv", text.getvalue())
         return len(failed)
 
 
-def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the complete records of a ledger file; truncated lines are skipped."""
+class Records(Mapping[tuple[str, str], dict[str, Any]]):
+    """The latest record of each (key, source), read from the ledger's file when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Create an empty index of a file."""
+        self.path = path
+        self.places: dict[bytes, int] = {}
+        self._file: BinaryIO | None = None
+
+    def __getitem__(self, name: tuple[str, str]) -> dict[str, Any]:
+        """Return the record of a key and a source."""
+        return self.at(self.places[_short(*name)])
+
+    def at(self, place: int) -> dict[str, Any]:
+        """Return the record that begins at a byte of the file."""
+        if self._file is None:
+            self._file = open(self.path, "rb", buffering=4096)  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
+        self._file.seek(place)
+        return json.loads(self._file.readline())
+
+    def _latest(self) -> Iterator[dict[str, Any]]:
+        for place, record in read_records(self.path):
+            if self.places.get(_short(record["key"], record["source"])) == place:
+                yield record
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Yield every key with its source, in the order of the file."""
+        return ((record["key"], record["source"]) for record in self._latest())
+
+    def values(self) -> Iterator[dict[str, Any]]:  # type: ignore[override]
+        """Yield every record, in the order of the file."""
+        return self._latest()
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self.places)
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is needed."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _short(*parts: str) -> bytes:
+    """Return 16 bytes that stand for some texts: an index of many clips stays small."""
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).digest()
+
+
+def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the complete records of a ledger file with the bytes at which they begin; truncated lines are skipped."""
     with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        place = 0
         for line in file:
             with contextlib.suppress(ValueError):
                 record = json.loads(line)
                 if isinstance(record, dict) and {"key", "status", "source"} <= record.keys():
-                    yield record
-
-
-def file_hash(path: str) -> str:
-    """Return the SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+                    yield place, record
+            place += len(line)
 
 
 def key_of(parts: Iterable[str]) -> str:

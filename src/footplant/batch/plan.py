@@ -7,13 +7,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from footplant.batch.jobs import JOBS, Job, Task
-from footplant.batch.ledger import Ledger, file_hash, key_of
+from footplant.batch.ledger import Ledger, key_of
+from footplant.batch.remote import hash_of, is_remote, list_files, stamp_of
 from footplant.batch.settings import SETTINGS
 from footplant.errors import FormatError
 from footplant.io import SAMPLE, find_format, writer_of
@@ -23,7 +24,7 @@ READ_FILES = ("roles", "skeleton")
 """Options for reading that name files; their bytes are part of a task's key."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One clip for one character."""
 
@@ -100,16 +101,21 @@ class Batch:
                 found.append(Entry(source, out, character))
         return tuple(found)
 
-    def task(self, entry: Entry, ledger: Ledger) -> tuple[Task, dict[str, Any]]:
-        """Return the task of an entry, with its key, and the facts about its input for the ledger."""
+    def task(
+        self, entry: Entry, ledger: Ledger, digest: tuple[tuple[Any, ...], str] | None = None
+    ) -> tuple[Task, dict[str, Any]]:
+        """Return the task of an entry, with its key, and the facts about its input for the ledger.
+
+        digest: the input's stamp and hash, if a worker has found them; otherwise the input is hashed here.
+        """
         facts: dict[str, Any] = {"source": entry.source, "character": entry.character, "out": entry.out}
-        digest = entry.source
+        content = entry.source
         if not entry.source.startswith(SAMPLE):
-            stamp, digest = ledger.digest(entry.source)
-            facts |= {"stamp": list(stamp), "hash": digest}
-            digest += "".join(file_hash(path) for path in _companions(entry.source))
+            stamp, content = ledger.digest(entry.source) if digest is None else digest
+            facts |= {"stamp": list(stamp), "hash": content}
+            content += "".join(_companion_hash(path, *stamp_of(path)) for path in _companions(entry.source))
         reading = self._reading(entry.source)
-        parts = (*self._common, self._character_hash(entry.character), self._ending(entry.source), digest)
+        parts = (*self._common, self._character_hash(entry.character), self._ending(entry.source), content)
         key = key_of((*parts, json.dumps(reading, sort_keys=True)) if reading else parts)
         out = None if entry.out is None else str(self.folder / entry.out)
         task = Task(key, self.job, entry.source, out, entry.character, dict(self.parameters), reading)
@@ -134,7 +140,9 @@ class Batch:
 
         folders: dict[str, list[str]] = {}
         for entry in self.entries:
-            if entry.source.lower().endswith(".bvh") and not entry.source.startswith(SAMPLE):
+            if entry.source.lower().endswith(".bvh") and not (
+                entry.source.startswith(SAMPLE) or is_remote(entry.source)
+            ):
                 folders.setdefault(str(Path(entry.source).parent), []).append(entry.source)
         found: dict[str, str] = {}
         for folder, sources in folders.items():
@@ -153,12 +161,12 @@ class Batch:
         """Parts of the key that all tasks share."""
         from footplant import __version__
 
-        files = [file_hash(str(self.reading[name])) for name in READ_FILES if name in self.reading]
+        files = [hash_of(str(self.reading[name])) for name in READ_FILES if name in self.reading]
         return ("footplant", __version__, self.job, json.dumps(dict(self.parameters), sort_keys=True), *files)
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
-        return {name: name if name.startswith(SAMPLE) else file_hash(name) for name in self.characters}
+        return {name: name if name.startswith(SAMPLE) else hash_of(name) for name in self.characters}
 
     def _character_hash(self, character: str | None) -> str:
         return "" if character is None else self._hashes[character]
@@ -177,6 +185,8 @@ class Batch:
             path = Path(given)
             if given.startswith(SAMPLE):
                 yield given, Path(given[len(SAMPLE) :])
+            elif is_remote(given):
+                yield from _remote_sources(given)
             elif path.is_dir():
                 for parent, folders, files in os.walk(path):
                     folders.sort()
@@ -211,6 +221,16 @@ def _is_readable(path: Path) -> bool:
     return path.suffix.lower() != ".asf" and (hasattr(module, "load") or hasattr(module, "load_markers"))
 
 
+def _remote_sources(address: str) -> Iterator[tuple[str, Path]]:
+    """Yield every clip at or below an address with the path of its result, without extension."""
+    found = list_files(address)
+    base = address.rstrip("/") + "/"
+    for source in found:
+        inside = source[len(base) :] if source.startswith(base) else source.rpartition("/")[2]
+        if source.rstrip("/") == address.rstrip("/") or _is_readable(Path(inside)):
+            yield source, Path(inside).with_suffix("")
+
+
 def _free_name(stem: Path, ending: str, taken: set[str]) -> str:
     """Return a result's name that no other result has: a number is appended if two inputs have the same name."""
     name, number = f"{stem}{ending}", 2
@@ -229,8 +249,19 @@ def _folder_names(characters: Sequence[str]) -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=1024)
+def _companion_hash(path: str, size: int, changed: int) -> str:
+    """Return the hash of a file that inputs share; size and changed: its stamp."""
+    return hash_of(path)
+
+
 def _companions(source: str) -> list[str]:
-    """Return the files that an input depends on: the buffers of a glTF file, the skeleton of an AMC file."""
+    """Return the files that an input depends on: the buffers of a glTF file, the skeleton of an AMC file.
+
+    On object storage an input stands for itself.
+    """
+    if is_remote(source):
+        return []
     path = Path(source)
     if path.suffix.lower() == ".amc":
         return sorted(

@@ -33,34 +33,51 @@ MEASURES = (
 """Measures shown for each clip."""
 DRAWN = ("worst_drift", "skate", "penetration", "jerk")
 """Measures whose distributions are plotted."""
+TABLE_ROWS = 2000
+"""Clips that the table lists, the worst first, and failures: a page of a hundred thousand rows cannot be opened."""
 PICTURES = 12
 """Number of worst clips that get a picture."""
 
 
 def library_report(ledger: Ledger, path: str | Path, title: str, *, worker: Worker | None = None) -> Path:
     """Write the report of a batch. worker: draws the worst clips in another process; None omits pictures."""
-    records = worst_first(ledger)
-    failed = [record for record in ledger.records.values() if record["status"] == "failed"]
+    records = worst_first(ledger, TABLE_ROWS)
+    count = frames = failures = 0
+    seconds = 0.0
+    failed: list[tuple[str, str]] = []
+    values: dict[tuple[str, str], list[float]] = {}
+    for record in ledger.records.values():
+        if record["status"] == "failed":
+            failures += 1
+            if len(failed) < TABLE_ROWS:
+                failed.append((record["source"], record["reason"]))
+            continue
+        count += 1
+        frames += record.get("frames", 0)
+        seconds += record.get("frames", 0) / record["fps"] if record.get("fps") else 0.0
+        for label in ("before", "after"):
+            for measure in DRAWN:
+                if (value := (record.get(label) or {}).get(measure)) is not None:
+                    values.setdefault((label, measure), []).append(float(value))
     measured = [record for record in records if record.get("after")]
     pictures = _draw_worst(ledger.folder, measured[:PICTURES], worker) if worker is not None else {}
-    frames = sum(record.get("frames", 0) for record in records)
-    seconds = sum(record.get("frames", 0) / record["fps"] for record in records if record.get("fps"))
-    facts = f"{len(records):,} clips, {frames:,} frames, {seconds / 60:,.1f} minutes of motion; {len(failed):,} failed"
+    facts = f"{count:,} clips, {frames:,} frames, {seconds / 60:,.1f} minutes of motion; {failures:,} failed"
     body = [f"<h1>{html.escape(title)}</h1><p>{facts}</p>"]
-    if measured:
-        body.append(f'<img src="data:image/png;base64,{_distributions(measured)}" alt="distributions of the measures">')
+    if values:
+        body.append(f'<img src="data:image/png;base64,{_distributions(values)}" alt="distributions of the measures">')
     body.append(_worst_cards(measured, pictures))
-    body.append("<h2>Every clip</h2><p>Click a heading to sort.</p>" + _clip_table(records))
+    shown = "Every clip" if count <= TABLE_ROWS else f"The worst {TABLE_ROWS:,} clips"
+    body.append(f"<h2>{shown}</h2><p>Click a heading to sort.</p>" + _clip_table(records))
     if failed:
-        rows = sorted((record["source"], record["reason"]) for record in failed)
-        body.append("<h2>Failed</h2>" + _table(("clip", "reason"), rows))
+        more = "" if failures <= TABLE_ROWS else f", {TABLE_ROWS:,} of {failures:,}; all are in failures.csv"
+        body.append(f"<h2>Failed{more}</h2>" + _table(("clip", "reason"), sorted(failed)))
     path = Path(path)
     write_atomic(path, _PAGE.replace("{title}", html.escape(title)).replace("{body}", "\n".join(body)))
     return path
 
 
-def _distributions(records: Sequence[dict[str, Any]]) -> str:
-    """Return histograms of the main measures, before and after, as a PNG in base64."""
+def _distributions(values: dict[tuple[str, str], list[float]]) -> str:
+    """Return histograms of the main measures as a PNG in base64; values: of ("before" or "after", measure)."""
     mpl = require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -73,16 +90,15 @@ def _distributions(records: Sequence[dict[str, Any]]) -> str:
             axes = figure.add_axes((0.05 + 0.24 * number, 0.2, 0.2, 0.62))
             axes.set_title(names[measure])
             series = [
-                (label, color, [float(part[measure]) for record in records
-                                if (part := record.get(label)) and part.get(measure) is not None])
+                (label, color, values.get((label, measure), []))
                 for label, color in (("before", BEFORE), ("after", AFTER))
-            ]  # fmt: skip
-            values = np.concatenate([np.asarray(found, float) for _, _, found in series])
-            if not len(values):
+            ]
+            both = np.concatenate([np.asarray(found, float) for _, _, found in series])
+            if not len(both):
                 axes.text(0.5, 0.5, "not measured", ha="center", color=GREY, transform=axes.transAxes)
                 continue
-            low = max(float(values[values > 0].min(initial=np.inf)), 1e-2) if (values > 0).any() else 1e-2
-            high = max(float(values.max()), 2.0 * low)
+            low = max(float(both[both > 0].min(initial=np.inf)), 1e-2) if (both > 0).any() else 1e-2
+            high = max(float(both.max()), 2.0 * low)
             edges = np.geomspace(low, high, 25).tolist()
             for label, color, found in series:
                 if found:

@@ -6,20 +6,23 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import nlargest
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Protocol
 
 from footplant.atomic import open_atomic
 from footplant.batch.cluster import recover_outcomes
-from footplant.batch.jobs import Task
+from footplant.batch.jobs import HASH, Task
 from footplant.batch.ledger import Ledger
-from footplant.batch.plan import Batch
+from footplant.batch.plan import Batch, Entry
+from footplant.batch.remote import stamp_of
 from footplant.batch.settings import SETTINGS
 from footplant.batch.worker import Limits, Worker
 from footplant.errors import FormatError
+from footplant.io import SAMPLE
 
 
 class Engine(Protocol):
@@ -58,7 +61,7 @@ class LocalPool:
     def _work(self, worker: Worker) -> None:
         """Perform tasks with one worker until the queue ends."""
         while (task := self._tasks.get()) is not None:
-            if not self._compiled.is_set():
+            if not self._compiled.is_set() and task.job != HASH:
                 # the first clip alone compiles the kernels of the job; the others load them from the cache
                 with self._first:
                     outcome = worker.do(task)
@@ -163,47 +166,111 @@ class _Driver:
         self.pending: dict[str, deque[dict[str, Any]]] = {}
         """Key of a submitted task → facts about all inputs that it covers."""
         self.recovered = {outcome["key"]: outcome for outcome in recover_outcomes(batch.folder)}
+        self.waiting = iter(batch.entries)
+        self.unhashed: list[Entry] = []
+        """Inputs that a worker must hash, until there are enough for a task."""
+        self.hashing: dict[str, list[Entry]] = {}
+        """Key of a submitted hash task → its inputs."""
+        self.hashed: deque[tuple[Entry, tuple[tuple[Any, ...], str]]] = deque()
+        """Inputs that workers have hashed, with stamp and hash."""
+        self.hash_tasks = 0
 
     def run(self) -> None:
         """Submit tasks and record outcomes until nothing is left."""
-        waiting = self._needed()
-        exhausted = False
         while True:
-            while not exhausted and len(self.pending) < self.engine.capacity:
-                task = next(waiting, None)
+            while len(self.pending) + len(self.hashing) < self.engine.capacity:
+                task = self._next_task()
                 if task is None:
-                    exhausted = True
-                else:
-                    self.engine.submit(task)
-            if not self.pending:
+                    break
+                self.engine.submit(task)
+            if not self.pending and not self.hashing:
                 return
-            self._end(self.engine.next())
-
-    def _needed(self) -> Iterator[Task]:
-        """Yield tasks that are not in the ledger; the same work on the same bytes is submitted once."""
-        for entry in self.batch.entries:
-            try:
-                task, facts = self.batch.task(entry, self.ledger)
-            except OSError as error:
-                self._fail({"source": entry.source, "character": entry.character, "key": ""}, error.strerror or "")
-                continue
-            state = self.ledger.state(task.key, entry.source)
-            if state == "done":
-                self.summary.kept += 1
-                self.progress(self.summary, entry.source)
-            elif state == "failed" and not self.retry_failed:
-                self._fail(facts, self.ledger.records[task.key, entry.source]["reason"], keep=False)
-            elif task.key in self.pending:
-                self.pending[task.key].append(facts)
-            elif (duplicate := self.ledger.duplicate(task.key)) is not None:
-                self._copy(facts, duplicate)
+            outcome = self.engine.next()
+            if outcome["key"] in self.hashing:
+                self._end_hashing(outcome)
             else:
-                self.pending[task.key] = deque([facts])
-                recovered = self.recovered.get(task.key)
-                if recovered is not None and (task.out is None or Path(task.out).exists()):
-                    self._end(recovered)
-                else:
-                    yield task
+                self._end(outcome)
+
+    def _next_task(self) -> Task | None:
+        """Return the next task for the engine: work on a clip, or inputs to hash; None if there is none now."""
+        while True:
+            if self.hashed:
+                entry, digest = self.hashed.popleft()
+                if (task := self._needed(entry, digest)) is not None:
+                    return task
+                continue
+            entry = next(self.waiting, None)
+            if entry is None:
+                return self._hash_task(self.unhashed) if self.unhashed else None
+            try:
+                known = self._known_digest(entry)
+            except FormatError as error:
+                self._fail(_facts(entry), str(error))
+                continue
+            if known is None:
+                self.unhashed.append(entry)
+                if len(self.unhashed) >= SETTINGS.hash_chunk:
+                    return self._hash_task(self.unhashed)
+            elif (task := self._needed(entry, known)) is not None:
+                return task
+
+    def _known_digest(self, entry: Entry) -> tuple[tuple[Any, ...], str] | None:
+        """Return the stamp and hash of an input without reading it; None if only a worker can tell."""
+        if entry.source.startswith(SAMPLE):
+            return (), ""
+        stamp = stamp_of(entry.source)
+        known = self.ledger.known_digest(entry.source, stamp)
+        return None if known is None else (stamp, known)
+
+    def _hash_task(self, entries: list[Entry]) -> Task:
+        """Return a task that hashes inputs."""
+        self.hash_tasks += 1
+        key = f"{HASH}-{self.hash_tasks}"
+        self.hashing[key] = entries
+        if entries is self.unhashed:
+            self.unhashed = []
+        sources = list(dict.fromkeys(entry.source for entry in entries))
+        return Task(key, HASH, sources[0], parameters={"sources": sources})
+
+    def _end_hashing(self, outcome: dict[str, Any]) -> None:
+        """Take the hashes of inputs; what costs a worker its life or its time is tried alone."""
+        entries = self.hashing.pop(outcome["key"])
+        if outcome["status"] == "failed" and len(entries) > 1:
+            for entry in entries:
+                self.engine.submit(self._hash_task([entry]))
+            return
+        digests = outcome.get("digests", {})
+        for entry in entries:
+            found = digests.get(entry.source, outcome)
+            if "hash" in found:
+                self.hashed.append((entry, (tuple(found["stamp"]), found["hash"])))
+            else:
+                self._fail(_facts(entry), found["reason"])
+
+    def _needed(self, entry: Entry, digest: tuple[tuple[Any, ...], str]) -> Task | None:
+        """Return the task of an entry unless the ledger has it; the same work on the same bytes is submitted once."""
+        try:
+            task, facts = self.batch.task(entry, self.ledger, digest)
+        except (OSError, FormatError) as error:
+            self._fail(_facts(entry), getattr(error, "strerror", None) or str(error))
+            return None
+        state = self.ledger.state(task.key, entry.source)
+        if state == "done":
+            self.summary.kept += 1
+            self.progress(self.summary, entry.source)
+        elif state == "failed" and not self.retry_failed:
+            self._fail(facts, self.ledger.records[task.key, entry.source]["reason"], keep=False)
+        elif task.key in self.pending:
+            self.pending[task.key].append(facts)
+        elif (duplicate := self.ledger.duplicate(task.key)) is not None:
+            self._copy(facts, duplicate)
+        else:
+            self.pending[task.key] = deque([facts])
+            recovered = self.recovered.get(task.key)
+            if recovered is None or not (task.out is None or Path(task.out).exists()):
+                return task
+            self._end(recovered)
+        return None
 
     def _end(self, outcome: dict[str, Any]) -> None:
         """Record a task that has ended, and the inputs that are identical to its own."""
@@ -250,10 +317,15 @@ class _Driver:
         self.progress(self.summary, facts["source"])
 
 
-def worst_first(ledger: Ledger, measure: str = "worst_drift") -> list[dict[str, Any]]:
-    """Return the records of clips that were done, those with the largest measure first."""
-    done = [record for record in ledger.records.values() if record["status"] == "done"]
-    return sorted(done, key=lambda record: -((record.get("after") or {}).get(measure) or 0.0))
+def _facts(entry: Entry) -> dict[str, Any]:
+    """Return what is recorded about an input that cannot be read."""
+    return {"source": entry.source, "character": entry.character, "key": ""}
+
+
+def worst_first(ledger: Ledger, most: int, measure: str = "worst_drift") -> list[dict[str, Any]]:
+    """Return the records of at most so many clips that were done, those with the largest measure first."""
+    done = (record for record in ledger.records.values() if record["status"] == "done")
+    return nlargest(most, done, key=lambda record: (record.get("after") or {}).get(measure) or 0.0)
 
 
 def result_of(batch: Path, record: dict[str, Any]) -> str:

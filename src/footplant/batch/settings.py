@@ -26,6 +26,10 @@ class BatchSettings:
     voting_files: int = 24
     """BVH files of a folder that decide together whether position channels replace OFFSET. Doubled, planning is
     slower."""
+    hash_chunk: int = 16
+    """Inputs that a worker hashes in one task. Doubled, less scheduling; but few large files keep one worker busy."""
+    largest_input: int = 1 << 32
+    """Bytes of an input beyond which it is refused: a file that grows for ever must not fill a disk."""
     max_attempts: int = 3
     """Attempts at a clip whose worker dies: it may be killed from outside, but not repeatedly."""
 

@@ -29,7 +29,10 @@ def batch(
     job: Annotated[
         str, typer.Argument(metavar="JOB", help="retarget, repair, measure, convert, contacts or normalize.")
     ],
-    inputs: Annotated[list[str], typer.Argument(metavar="IN…", help="Files, folders of files, and sample:NAME.")],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="IN…", help="Files, folders, sample:NAME, and addresses such as s3://bucket/clips."),
+    ],
     reading: ReadOptions,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Folder for results, ledger and report.")],
     to: Annotated[
@@ -177,13 +180,13 @@ def _pack(ledger: Ledger, character: str, options: dict[str, Any]) -> str:
     from footplant.io import load, load_character
 
     wearer = load_character(character)
-    done = [record for record in ledger.records.values() if record["status"] == "done"]
+    done = sorted(record["out"] for record in ledger.records.values() if record["status"] == "done")
 
     def clips():
-        for record in sorted(done, key=lambda record: record["out"]):
-            clip = load(ledger.folder / record["out"])
+        for out in done:
+            clip = load(ledger.folder / out)
             motion = replace(clip.motion, skeleton=wearer.skeleton)
-            yield replace(clip, motion=motion, character=wearer, name=Path(record["out"]).with_suffix("").as_posix())
+            yield replace(clip, motion=motion, character=wearer, name=Path(out).with_suffix("").as_posix())
 
     packed = pack(clips(), ledger.folder / "dataset", **options)
     write_card(packed, ledger.records.values(), f"Motions of many people, retargeted to {character}.")

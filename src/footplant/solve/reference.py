@@ -143,7 +143,8 @@ def _smoothed_curves(curves: NDArray, strength: float, parts: Sequence[tuple[int
 
     out = np.array(curves)
     for start, end in parts:
-        own = np.ascontiguousarray(curves[start:end])
+        # a copy: compiled code is for arrays that may be written
+        own = np.array(curves[start:end], order="C")
         smooth = np.empty_like(own)
         smooth_curve(np.ones(len(own)), strength, 0.0, own, np.empty((len(own), 3)), smooth)
         out[start:end] = smooth
