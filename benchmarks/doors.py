@@ -63,7 +63,7 @@ def main() -> None:
         subprocess.run([binaries / "python", "-m", "pip", "install", "--quiet", wanted], check=True)
         installed = time.perf_counter() - start
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        environment |= {"FOOTPLANT_CACHE": str(home / "cache"), "FOOTPLANT_STATE": str(home / "state")}
+        environment |= {"FOOTPLANT_CACHE_DIR": str(home / "cache"), "FOOTPLANT_STATE": str(home / "state")}
         found = {}
         for page in options.doors:
             (home / page).mkdir()
