@@ -433,7 +433,26 @@ class TestFloor:
     def test_files_like_bandai_namcos_stand_on_the_floor(self, path):
         clip = footplant.load(path)
         soles = [point for name, point in clip.character.contacts.items() if not name.endswith("palm")]
-        # without end sites the sole's thickness is an estimate; the toe joint is 4 cm above y = 0
-        assert abs(Kinematics(clip.motion).points(soles)[..., 1].min()) < 0.035
+        assert abs(Kinematics(clip.motion).points(soles)[..., 1].min()) < 0.02
         moved, _ = put_floor_at(clip, 0.0)
         assert abs(Kinematics(moved.motion).points(soles)[..., 1].min()) < 0.025
+
+    @pytest.mark.parametrize(("height", "lowered"), [(0.035, True), (0.2, False), (-0.05, False)])
+    def test_soles_of_bare_feet_follow_the_toes_lowest_height(self, height, lowered):
+        # arrange: a person without end sites whose toe joints come down to a height
+        skeleton, _ = build(TestSchemes.RIG)
+        bare = replace(skeleton, end_parents=np.zeros(0, int), end_offsets=np.zeros((0, 3)))
+        roles = humanoid.find_roles(bare)
+        scaled = bare.scaled(0.8 / humanoid.leg_length(bare, roles))
+        character = humanoid.make_character(scaled, roles, name="bare")
+        positions = np.array(scaled.rest_world[0])[None]
+        toes = [roles["left_toes"], roles["right_toes"]]
+        positions[..., 1] += height - positions[:, toes, 1].min()
+        # act
+        found = humanoid.lower_soles(character, positions)
+        # assert
+        same = all(found.contacts[name] == point for name, point in character.contacts.items())
+        assert same != lowered
+        if lowered:
+            ball = found.contacts["left_ball"]
+            assert np.linalg.norm(ball.offset) == pytest.approx(height, abs=2e-3)

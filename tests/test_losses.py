@@ -16,39 +16,13 @@ from footplant.cli import main
 from footplant.io import load
 from footplant.io.contents import COUNTED, compare_contents, count_contents
 from footplant.motion import rest_motion
+from independent_counts import gltf_json, independent
 from thorough import thorough
 
 WORDS = {
     "meshes": "mesh", "skins": ("skin", "weights"), "materials": "material", "textures": ("texture", "picture"),
-    "morph targets": "morph", "cameras": "camera", "takes": "take",
+    "morph targets": "morph", "cameras": "camera", "lights": "light", "takes": "take", "joints": ("joint", "bone"),
 }  # fmt: skip
-
-
-def gltf_json(path: Path) -> dict:
-    """The document of a .glb, .vrm or .gltf file, read without Footplant."""
-    data = path.read_bytes()
-    if data[:4] != b"glTF":
-        return json.loads(data)
-    return json.loads(data[20 : 20 + struct.unpack("<I", data[12:16])[0]])
-
-
-def independent(path: Path) -> dict[str, int]:
-    """What a file holds, counted without Footplant."""
-    if path.suffix in (".glb", ".vrm", ".gltf"):
-        document = gltf_json(path)
-        meshes = [mesh for mesh in document.get("meshes", ()) if "footplantBones" not in mesh.get("extras", {})]
-        targets = [max(len(part.get("targets", ())) for part in mesh["primitives"]) for mesh in meshes]
-        return {
-            "meshes": len(meshes), "skins": min(len(document.get("skins", ())), 1) if meshes else 0,
-            "takes": len(document.get("animations", ())),
-            "materials": len(document.get("materials", ())), "textures": len(document.get("images", ())),
-            "morph targets": sum(targets), "cameras": len(document.get("cameras", ())),
-        }  # fmt: skip
-    if path.suffix == ".fbx":
-        import ufbx_judge
-
-        return ufbx_judge.counts(path)
-    return {"takes": 1}
 
 
 def run(capsys, *arguments) -> dict:

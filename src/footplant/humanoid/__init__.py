@@ -17,7 +17,7 @@ from footplant.humanoid.measure import find_units, find_up, leg_length, standing
 from footplant.humanoid.proportions import Proportions, apply_proportions, proportions_of
 from footplant.humanoid.reference import mirror_map, reference_pose, reference_world, with_reference
 from footplant.humanoid.roles import CHAINS, ROLES, find_roles, read_corrections
-from footplant.humanoid.sole import contact_points
+from footplant.humanoid.sole import contact_points, lower_soles
 
 __all__ = [
     "CHAINS",
@@ -32,6 +32,7 @@ __all__ = [
     "joint_limits",
     "leg_length",
     "limit_violations",
+    "lower_soles",
     "make_character",
     "mirror_map",
     "proportions_of",

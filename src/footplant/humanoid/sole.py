@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,6 +34,10 @@ class SoleSettings:
     """Height of the ankle above the sole, over leg length."""
     ball_over_sole: float = 0.012
     """Height of the toe joint above the sole, over leg length."""
+    highest_ball: float = 0.06
+    """Height of the toe joint above the ground in a motion, over leg length, up to which it is taken for the thickness
+    of the foot where neither end sites nor a mesh tell it. Captured people: 0.03 to 0.055. Doubled, feet that never
+    come down get thick soles."""
     tip_over_sole: float = 0.006
     """Height of the toes' end site above the sole, over leg length."""
     palm_of_hand: float = 0.47
@@ -91,6 +95,46 @@ def contact_points(skeleton: Skeleton, roles: Roles, skin: Skin | None = None) -
                 positions, rotations, hand, _palm(skeleton, roles, positions, rotations, side)
             )
     return found
+
+
+def lower_soles(character: Character, positions_over_time: NDArray) -> Character:
+    """Return the character with soles on y = 0 where only a motion tells how thick its feet are.
+
+    positions_over_time: (F, J, 3) metres, y up. Toe joints of bare skeletons lie anywhere between the sole and the top
+    of the foot. Where no end site and no mesh say where the sole is, and the lowest toe joint of the motion is as high
+    above y = 0 as in people, that is the thickness.
+    """
+    roles, skeleton = character.roles, character.skeleton
+    if roles is None or character.skin is not None or not len(positions_over_time):
+        return character
+    toe_joints = [roles[f"{side}_toes"] for side in ("left", "right") if f"{side}_toes" in roles]
+    if len(toe_joints) < 2 or any(f"{side}_ball" not in character.contacts for side in ("left", "right")):
+        return character
+    positions, rotations = reference_world(skeleton, roles)
+    leg = leg_length(skeleton, roles)
+    if any(_has_tip(skeleton, positions, rotations, toes, leg) for toes in toe_joints):
+        return character
+    height = float(positions_over_time[:, toe_joints, 1].min())
+    if not height <= SETTINGS.highest_ball * leg:
+        return character
+    lowered = dict(character.contacts)
+    for side, toes in zip(("left", "right"), toe_joints):
+        ball = character.contacts[f"{side}_ball"]
+        level = (positions[ball.joint] + rotation.rotate(rotations[ball.joint], np.array(ball.offset)))[1]
+        down = height - float(positions[toes][1] - level)
+        if down <= 0.0:
+            return character
+        for label in ("heel", "ball", "toe"):
+            point = lowered[f"{side}_{label}"]
+            place = positions[point.joint] + rotation.rotate(rotations[point.joint], np.array(point.offset))
+            lowered[f"{side}_{label}"] = _point(positions, rotations, point.joint, place - [0.0, down, 0.0])
+    return replace(character, contacts=lowered)
+
+
+def _has_tip(skeleton: Skeleton, positions: NDArray, rotations: NDArray, toes: int, leg: float) -> bool:
+    """Return whether something below a toe joint lies ahead of it: then it tells where the sole is."""
+    below = _below(skeleton, positions, rotations, toes)
+    return bool((np.linalg.norm(below - positions[toes], axis=1) > SETTINGS.shortest_bone * leg).any())
 
 
 _OUTLINES: WeakKeyDictionary[Character, dict[str, tuple[Point, ...]]] = WeakKeyDictionary()

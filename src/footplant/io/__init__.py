@@ -263,10 +263,7 @@ def load_markers(path: str | Path, *, units: str | float | None = None, up: str 
     _check_file(path)
     if not hasattr(module, "load_markers"):
         raise FormatError("the file holds the motion of a skeleton, not markers; footplant.load reads it", path=path)
-    try:
-        return markers_from_raw(module.load_markers(path, **options), path, units=units, up=up)
-    except MotionError as error:
-        raise FormatError(str(error), path=path) from error
+    return markers_from_raw(module.load_markers(path, **options), path, units=units, up=up)
 
 
 def save_markers(path: str | Path, markers: Markers, **options) -> Path:

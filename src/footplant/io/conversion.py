@@ -105,6 +105,8 @@ def clip_from_raw(
     skin = None if raw.skin is None else _convert_skin(raw.skin, conversion.scale, turn)
     name = raw.name or Path(path).stem
     character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=raw.source)
+    if raw.takes and roles is not None:
+        character = humanoid.lower_soles(character, Kinematics(_some_frames(motion)).positions)
     if height is not None and abs(character.height / height - 1.0) > 1e-6:
         # a mesh reaches beyond the bones
         units = conversion.scale * height / character.height

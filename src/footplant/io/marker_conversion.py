@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.conversion import Conversion
+from footplant.errors import FormatError, MotionError
 from footplant.io.conversion import UNITS, UP_TURNS, metres_per_unit, turn_of
 from footplant.io.marker_axes import find_up
 from footplant.markers import Event, Markers
@@ -112,18 +113,21 @@ def markers_from_raw(
         raw.residuals *= scale
         raw.residuals.setflags(write=False)
     raw.positions.setflags(write=False)
-    return Markers(
-        names=raw.names,
-        positions=raw.positions,
-        fps=raw.fps,
-        residuals=raw.residuals,
-        subjects=raw.subjects,
-        first_frame=raw.first_frame,
-        events=raw.events,
-        name=Path(path).stem,
-        conversion=conversion,
-        notes=tuple(notes),
-    )
+    try:
+        return Markers(
+            names=raw.names,
+            positions=raw.positions,
+            fps=raw.fps,
+            residuals=raw.residuals,
+            subjects=raw.subjects,
+            first_frame=raw.first_frame,
+            events=raw.events,
+            name=Path(path).stem,
+            conversion=conversion,
+            notes=tuple(notes),
+        )
+    except MotionError as error:
+        raise FormatError(str(error), path=path) from error
 
 
 def _name_of(scale: float) -> str:
