@@ -136,6 +136,8 @@ def _integrate(paths: Sequence[RootPath], weights: NDArray, reference: NDArray) 
     place[:, ::2] = start + np.concatenate([np.zeros((1, 2)), np.cumsum(floor, axis=0)])
     place[:, 1] = sum(share * path.place[:, 1] for share, path in zip(weights.T, paths))
     tilt = np.empty((len(weights), 1, 4))
-    kernel.mean_poses(np.stack([path.tilt for path in paths])[:, :, None], np.array(weights.T)[:, :, None], tilt)
+    kernel.mean_poses(
+        np.stack([path.tilt for path in paths])[:, :, None], np.array(weights.T, order="C")[:, :, None], tilt
+    )
     upright = rotation.from_axis_angle(rotation.AXES["y"], heading)
     return place, rotation.multiply(rotation.multiply(upright, tilt[:, 0]), reference)

@@ -555,7 +555,7 @@ def _bounds():
     """Return limits of one joint, a hinge and a sole in one row."""
     one, zero = np.ones(1, np.int64), np.zeros((1, 1, 3))
     return Bounds(
-        one, _read_only(1, 4), _read_only(1, 4), zero, zero - 9.0, zero + 9.0, one, np.zeros((1, 1, 2, 3)), one,
+        one, np.zeros((1, 4)), np.zeros((1, 4)), zero, zero - 9.0, zero + 9.0, one, np.zeros((1, 1, 2, 3)), one,
         np.zeros((1, 3)), np.zeros((1, 1, 3)),
     )  # fmt: skip
 
@@ -585,7 +585,8 @@ def _smallest_advance():
 
 
 def _smallest_check():
-    return _bounds(), _read_only(1, 2, 4), np.zeros((1, 2, 3)), np.zeros((1, 2, 4)), np.zeros(2), np.zeros(1, np.bool_)
+    local, positions, rotations = _read_only(1, 2, 4), _read_only(1, 2, 3), _read_only(1, 2, 4)
+    return _bounds(), local, positions, rotations, np.zeros(2), np.zeros(1, np.bool_)
 
 
 WARMUP = {"solve_pins": _smallest_solve, "advance_rows": _smallest_advance, "broken_rows": _smallest_check}
