@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,12 +84,14 @@ def retarget_to_robot(
     from footplant.feet.floor import put_floor_at
 
     check_output(file, result, layout, order)
+    reading.check_rate()
     body = load_robot_body(to, to_roles)
-    clip = load_clip(file, reading, humanoid=True, frames=True)
+    # resampled after a T-pose before the motion is cut off
+    clip = load_clip(file, replace(reading, fps=None), humanoid=True, frames=True)
     if ground is not None:
         clip, _ = put_floor_at(clip, ground)
     with solving("retargeting") as progress:
-        made = retarget_robot(clip, body, keep_footsteps=keep_footsteps, progress=progress)
+        made = retarget_robot(clip, body, fps=reading.fps, keep_footsteps=keep_footsteps, progress=progress)
     _deliver(made, result, layout, order, verb="retarget", file=file, notes=clip.notes, to=to)
 
 

@@ -13,6 +13,7 @@ from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
 from footplant.edits.retarget import retarget
 from footplant.errors import ArgumentError, MotionError
+from footplant.feet.lead_in import split_lead_in
 from footplant.io.robot_files import save_robot
 from footplant.io.robot_models import read_mechanism
 from footplant.kinematics import Kinematics
@@ -81,9 +82,11 @@ def retarget_robot(
     body, clip = as_robot(robot), as_clip(clip, humanoid=True)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
+    # before resampling, in which a pose of one frame would be lost
+    clip = split_lead_in(clip)[1]
     if fps is not None and fps != clip.motion.fps and len(clip.motion) > 1:
         clip = replace(clip, motion=clip.motion.resample(fps, smooth=fps > clip.motion.fps))
-    made = retarget(clip, body.proxy, keep_footsteps=keep_footsteps, arms=False, lead_in="drop", progress=progress)
+    made = retarget(clip, body.proxy, keep_footsteps=keep_footsteps, arms=False, progress=progress)
     plants = () if made.report.after is None else made.report.after.plants
     held = [(plant.point, plant.start, min(plant.end, len(made.motion))) for plant in plants]
     goals = goals_of(body, made.motion, held, _floor(made.clip, held, body))
