@@ -202,48 +202,34 @@ def _balance(
     acceleration[1:-1] = np.diff(center, 2, axis=0) * motion.fps**2
     lift = GRAVITY + acceleration[:, 2]
     point = center[:, :2] - (center[:, 2] / np.maximum(lift, 1e-6))[:, None] * acceleration[:, :2]
-    standing: list[list[NDArray]] = [[] for _ in range(len(motion))]
+    corners, counts = support_corners(body, plants, at, turn)
+    chosen = (counts > 0) & (lift > 0.2 * GRAVITY)
+    chosen[:2] = chosen[-2:] = False
+    away = np.linalg.norm(point - nearest_in_support(corners, counts, point), axis=1)[chosen]
+    return away if len(away) else None
+
+
+def support_corners(body: RobotBody, plants: Sequence[Plant], at: NDArray, turn: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the corners (F, N, 2) of what stands, metres, and how many there are in each frame (F,)."""
+    most = 2 * max(len(sole.points) for sole in body.soles.values())
+    corners, counts = np.zeros((len(at), most, 2)), np.zeros(len(at), np.int64)
     for plant in plants:
         sole = body.soles[plant.side]
-        middle = 0.5 * (sole.heel + sole.toe)
-        ahead = sole.toe - sole.heel
-        ends = (sole.points - middle) @ ahead
+        ends = (sole.points - 0.5 * (sole.heel + sole.toe)) @ (sole.toe - sole.heel)
         own = sole.points[ends < 0.0] if plant.part == "heel" else sole.points[ends >= 0.0]
-        for frame in range(max(plant.start, 2), min(plant.end, len(motion) - 2)):
-            standing[frame].append((at[frame, sole.link] + own @ turn[frame, sole.link].T)[:, :2])
-    out = [
-        _outside_hull(np.concatenate(corners), point[frame])
-        for frame, corners in enumerate(standing)
-        if corners and lift[frame] > 0.2 * GRAVITY
-    ]
-    return np.array(out) if out else None
+        frames = slice(plant.start, min(plant.end, len(at)))
+        places = at[frames, sole.link, None] + np.einsum("fij,nj->fni", turn[frames, sole.link], own)
+        for frame, each in enumerate(places[:, :, :2], start=plant.start):
+            end = min(counts[frame] + len(each), most)
+            corners[frame, counts[frame] : end] = each[: end - counts[frame]]
+            counts[frame] = end
+    return corners, counts
 
 
-def _outside_hull(corners: NDArray, point: NDArray) -> float:
-    """Return the distance (m) of a point (2,) from the hull of corners (N, 2); 0 inside."""
-    order = np.lexsort((corners[:, 1], corners[:, 0]))
-    corners = corners[order]
+def nearest_in_support(corners: NDArray, counts: NDArray, points: NDArray) -> NDArray:
+    """Return the points (F, 2) of the support polygons nearest to points (F, 2): themselves if inside, or in flight."""
+    from footplant.quality import _support as kernel
 
-    def half(points: NDArray) -> list[NDArray]:
-        chain: list[NDArray] = []
-        for each in points:
-            while len(chain) > 1 and _cross(chain[-1] - chain[-2], each - chain[-2]) <= 0.0:
-                chain.pop()
-            chain.append(each)
-        return chain
-
-    hull = half(corners)[:-1] + half(corners[::-1])[:-1]
-    if len(hull) < 2:
-        return float(np.linalg.norm(point - corners[0]))
-    inside, nearest = len(hull) > 2, np.inf
-    for a, b in zip(hull, [*hull[1:], hull[0]]):
-        edge = b - a
-        if _cross(edge, point - a) < 0.0:
-            inside = False
-        share = min(max(float((point - a) @ edge) / max(float(edge @ edge), 1e-12), 0.0), 1.0)
-        nearest = min(nearest, float(np.linalg.norm(point - a - share * edge)))
-    return 0.0 if inside else nearest
-
-
-def _cross(a: NDArray, b: NDArray) -> float:
-    return float(a[0] * b[1] - a[1] * b[0])
+    out = points.copy()
+    kernel.nearest_in_support(corners, counts, np.ascontiguousarray(points), out)
+    return out

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
 from footplant.mechanism.solids import SolidTable, surface_points
+from footplant.solve.robot.balance import balancing_shift
 from footplant.solve.robot.goals import TO_Z_UP, Goals, leg_length
 from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
 
@@ -49,7 +50,7 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
         if not free:
             continue
         columns[free] = np.arange(len(free))
-        steps, times = problem.solve_stage(states, columns, len(free))
+        steps, times = problem.solve_stage(states, columns, len(free), settings.balance if number == 0 else 0)
         factored += times
         taken = steps if number == 0 else taken
     angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
@@ -107,6 +108,7 @@ class _Problem:
         points = [("pelvis", s.pelvis / leg**2)] + [(f"{side}_ankle", s.ankle / leg**2) for side in SIDES]
         limbs = goals.limbs()
         ways, vectors = list(limbs), list(limbs.values())
+        self.ways = ways
         weights = [s.limb / max(float(np.linalg.norm(vector[0])), 1e-6) ** 2 for vector in vectors]
         chest = "torso" if "torso" in goals.turns else "pelvis"
         pelvis = body.centers["pelvis"].link
@@ -207,8 +209,26 @@ class _Problem:
         self.kernel.track(self.tree, columns, self.soft, self.hard, states, 80, 3, 1e-3)
         return states
 
-    def solve_stage(self, states: NDArray, columns: NDArray, count: int) -> tuple[int, int]:
-        """Solve some unknowns of all frames in place; return Gauss–Newton steps, and matrices factored."""
+    def shift_to_balance(self, states: NDArray) -> None:
+        """Move goals, reference and states (in place) sideways to where the robot is balanced."""
+        s, scale = self.settings, (self.goals.fps / 30.0) ** 4
+        shift = balancing_shift(
+            self.body, states, self.goals.plants, self.goals.fps, stay=s.balance_stay, smooth=s.balance_smooth * scale,
+            most=s.balance_most * self.leg,
+        )  # fmt: skip
+        self.soft.point_goals[:, 0, :2] += shift
+        # ankles stay, and knees move half as far as the hips
+        for number, (above, below) in enumerate(self.ways):
+            if above.endswith(("hip", "knee")) and below.endswith(("knee", "ankle")):
+                self.soft.way_goals[:, number, :2] -= 0.5 * shift
+        self.reference[:, :2] += shift
+        states[:, :2] += shift
+
+    def solve_stage(self, states: NDArray, columns: NDArray, count: int, balance: int) -> tuple[int, int]:
+        """Solve some unknowns of all frames in place; return Gauss–Newton steps, and matrices factored.
+
+        balance: how many of the first steps begin with a shift to balance.
+        """
         kernel, s = self.kernel, self.settings
         frames = len(states)
         points = len(self.hard.floor_links)
@@ -230,6 +250,8 @@ class _Problem:
                 bend[column] = self.bend[unknown]
         factored = 0
         for number in range(s.steps):
+            if 1 <= number <= balance:
+                self.shift_to_balance(states)
             if renewed and number:
                 pairs = self.near_pairs(states, columns)
             kernel.assemble(
@@ -243,7 +265,7 @@ class _Problem:
             factored += times
             kernel.remember(rows, touching)
             longest = kernel.move(states, columns, room.change, 0.5 if number < 4 else 0.2)
-            if longest < s.settled:
+            if longest < s.settled and number >= balance:
                 break
         return number + 1, factored
 

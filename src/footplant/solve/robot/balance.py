@@ -1,0 +1,76 @@
+"""Balance as far as it is kinematic: a shift of the body that brings the zero-moment point back over the feet.
+
+With the mass as one point at c, height h above the ground, the zero-moment point is p = c − (h/g) c̈, which is linear in
+a horizontal displacement d of the body:
+
+    minimise   Σ_planted |p + d − (h/g) d̈ − s|² + w Σ |d|² + v Σ |D²d|²,
+
+s being the point of the support polygon nearest to the zero-moment point. A robot is shorter than the person that it
+follows: accelerations scale with its legs, gravity does not, and so the same gait, scaled, sways too little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.mechanism.body import RobotBody
+from footplant.mechanism.motion import Plant
+from footplant.quality.robot import GRAVITY, centers_of_mass, nearest_in_support, support_corners
+
+ROUNDS = 5
+"""How often the nearest points of the support are found anew."""
+
+
+def balancing_shift(
+    body: RobotBody, states: NDArray, plants: Sequence[Plant], fps: float, *, stay: float, smooth: float, most: float
+) -> NDArray:
+    """Return the displacement (F, 2) of the body, metres, that balances its motion best.
+
+    stay, smooth: w and v above; most: largest displacement, metres.
+    """
+    from scipy.linalg import solveh_banded
+
+    frames = len(states)
+    if frames < 5 or not plants:
+        return np.zeros((frames, 2))
+    at, turn = body.links.pose(states)
+    center = centers_of_mass(body, at, turn)
+    acceleration = np.zeros_like(center)
+    acceleration[1:-1] = np.diff(center, 2, axis=0) * fps**2
+    lift = np.maximum(GRAVITY + acceleration[:, 2], 0.3 * GRAVITY)
+    lever = np.maximum(center[:, 2], 0.0) / lift * fps**2
+    point = center[:, :2] - (lever / fps**2)[:, None] * acceleration[:, :2]
+    corners, counts = support_corners(body, plants, at, turn)
+    standing = counts > 0
+    standing[[0, -1]] = False
+    lever[~standing] = 0.0
+    # rows of the zero-moment point: 1 + 2 lever on the diagonal, −lever beside it
+    matrix = np.zeros((3, frames))
+    weight = standing.astype(float)
+    diagonal, beside = 1.0 + 2.0 * lever, -lever
+    matrix[0] += weight * diagonal**2 + stay
+    matrix[0, 1:] += (weight * beside**2)[:-1]
+    matrix[0, :-1] += (weight * beside**2)[1:]
+    matrix[1, :-1] += (weight * diagonal * beside)[:-1] + (weight * diagonal * beside)[1:]
+    matrix[2, :-2] += (weight * beside**2)[1:-1]
+    matrix[0, :-2] += smooth
+    matrix[0, 1:-1] += 4.0 * smooth
+    matrix[0, 2:] += smooth
+    matrix[1, :-2] -= 2.0 * smooth
+    matrix[1, 1:-1] -= 2.0 * smooth
+    matrix[2, :-2] += smooth
+    shift = np.zeros((frames, 2))
+    for _ in range(ROUNDS):
+        bent = np.zeros_like(shift)
+        bent[1:-1] = np.diff(shift, 2, axis=0)
+        now = point + shift - lever[:, None] * bent
+        asked = (nearest_in_support(corners, counts, now) - point) * weight[:, None]
+        right = (weight * diagonal)[:, None] * asked
+        right[1:] += (weight * beside)[:-1, None] * asked[:-1]
+        right[:-1] += (weight * beside)[1:, None] * asked[1:]
+        shift = solveh_banded(matrix, right, lower=True)
+    length = np.linalg.norm(shift, axis=1, keepdims=True)
+    return shift * most / np.maximum(length + most, 1e-9) if most > 0.0 else shift
