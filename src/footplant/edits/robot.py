@@ -26,6 +26,7 @@ from footplant.quality.robot import RobotQuality, measure_robot
 from footplant.result import ClipSource, as_clip
 from footplant.solve.robot.goals import Goals, goals_of, goals_of_robot
 from footplant.solve.robot.solve import solve_robot
+from footplant.transfer import transfer
 
 RobotSource = str | Path | Mechanism | RobotBody
 """What is accepted as a robot: an MJCF or URDF file, or one that is loaded."""
@@ -89,7 +90,8 @@ def retarget_robot(
     made = retarget(clip, body.proxy, keep_footsteps=keep_footsteps, arms=False, progress=progress)
     plants = () if made.report.after is None else made.report.after.plants
     held = [(plant.point, plant.start, min(plant.end, len(made.motion))) for plant in plants]
-    goals = goals_of(body, made.motion, held, _floor(made.clip, held, body))
+    copied = transfer(clip.motion, clip.character, body.proxy)
+    goals = goals_of(body, made.motion, held, _floor(made.clip, held, body), copied)
     solution = solve_robot(goals)
     motion = RobotMotion(body.mechanism, solution.states, clip.motion.fps, clip.name)
     return _result(body, motion, goals, started)

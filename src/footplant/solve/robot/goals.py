@@ -34,6 +34,8 @@ class Goals:
     turns: dict[str, NDArray]
     """Joint of the proxy → (F, 3, 3) how it is turned away from the rest pose, world."""
     plants: tuple[Plant, ...]
+    copied: dict[str, NDArray]
+    """Joint of a leg → (F, 3) metres, where it is if rotations alone are copied: legs as bent as the source's."""
 
     def __len__(self) -> int:
         """Return the number of frames."""
@@ -42,7 +44,8 @@ class Goals:
     def limbs(self) -> dict[tuple[str, str], NDArray]:
         """Return the vectors (F, 3) of all limb segments."""
         return {
-            (above, below): self.positions[below] - self.positions[above]
+            (above, below): self.copied.get(below, self.positions[below])
+            - self.copied.get(above, self.positions[above])
             for above, below in SEGMENTS
             if above in self.body.centers and below in self.body.centers
         }
@@ -53,10 +56,14 @@ class Goals:
         return self.turns[joint] @ rest
 
 
-def goals_of(body: RobotBody, motion: Motion, held: Sequence[tuple[str, int, int]], level: float) -> Goals:
+def goals_of(
+    body: RobotBody, motion: Motion, held: Sequence[tuple[str, int, int]], level: float, copied: Motion | None = None
+) -> Goals:
     """Return goals for the motion of a robot's proxy. held: contact point, first frame, frame after the last.
 
-    level: height of the ground, metres, which becomes 0.
+    level: height of the ground, metres, which becomes 0. copied: the proxy with the source's rotations. A rigid foot
+    that rolls over its toes lifts the hips of the proxy, and stretches its knees; legs and the height of the pelvis
+    therefore follow the copy.
     """
     kinematics = Kinematics(motion)
     names = motion.skeleton.names
@@ -71,7 +78,35 @@ def goals_of(body: RobotBody, motion: Motion, held: Sequence[tuple[str, int, int
             track = kinematics.point(body.proxy.contacts[f"{side}_{label}"]) @ TO_Z_UP.T
             track[:, 2] -= level
             tracks[side, part] = track
-    return Goals(body, motion.fps, positions, turns, _rigid(body, tracks, held))
+    plants = _rigid(body, tracks, held)
+    legs: dict[str, NDArray] = {}
+    if copied is not None and plants:
+        raised = Kinematics(copied).positions @ TO_Z_UP.T
+        legs = {name: raised[:, index] for index, name in enumerate(names) if name.endswith(LEG)}
+        offset = _standing_offset(body, plants, legs)
+        if offset is not None:
+            height = raised[:, names.index("pelvis"), 2] + offset
+            positions["pelvis"] = np.stack([*positions["pelvis"][:, :2].T, height], axis=1)
+    return Goals(body, motion.fps, positions, turns, plants, legs)
+
+
+LEG = ("hip", "knee", "ankle")
+
+
+def _standing_offset(body: RobotBody, plants: Sequence[Plant], legs: dict[str, NDArray]) -> float | None:
+    """Return by how much a copied motion is raised so that its ankles are where those of planted feet are, metres."""
+    found = []
+    for side in SIDES:
+        sole = body.soles[side]
+        point = body.centers[f"{side}_ankle"]
+        above = float(
+            (body.links.rest_point(point.link, np.array(point.place)) - body.links.rest_point(sole.link, sole.heel))
+            @ (body.upright.T @ np.array([0.0, 1.0, 0.0]))
+        )
+        for plant in plants:
+            if plant.side == side and plant.part == "heel":
+                found.append(plant.place[2] + above - legs[f"{side}_ankle"][plant.start : plant.end, 2])
+    return float(np.median(np.concatenate(found))) if found else None
 
 
 def goals_of_robot(body: RobotBody, motion: RobotMotion, held: Sequence[tuple[str, int, int]]) -> Goals:
@@ -93,7 +128,7 @@ def goals_of_robot(body: RobotBody, motion: RobotMotion, held: Sequence[tuple[st
         for side in SIDES
         for part in ("heel", "toe")
     }
-    return Goals(body, motion.fps, positions, turns, _rigid(body, tracks, held))
+    return Goals(body, motion.fps, positions, turns, _rigid(body, tracks, held), {})
 
 
 def _rigid(body: RobotBody, tracks: dict[tuple[str, str], NDArray], held: Sequence[tuple[str, int, int]]):
