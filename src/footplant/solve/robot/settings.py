@@ -24,6 +24,8 @@ class RobotSettings:
     """Weight of a foot's rotation in swing, per square radian."""
     flat_turn: float = 1e4
     """Weight of the rotation of a foot whose heel and toe are planted: it lies flat."""
+    edge_turn: float = 3.0
+    """The same of a foot whose ankle does not roll: it may stand on an edge."""
     hand_turn: float = 0.05
     """Weight of a hand's rotation, per square radian."""
     head_turn: float = 0.2

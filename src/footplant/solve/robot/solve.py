@@ -164,7 +164,11 @@ class _Problem:
                     high = np.array([0.0, 0.0, 1.0]) - way[2] * way
                     high /= max(float(np.linalg.norm(high)), 1e-9)
                     turns[start:end] = np.stack([way, np.cross(high, way), high], axis=1) @ own.T
-                    weights[start:end] = self.settings.flat_turn
+                    weights[start:end] = self.settings.flat_turn if self._rolls(side) else self.settings.edge_turn
+
+    def _rolls(self, side: str) -> bool:
+        """Return whether an ankle turns both ways. Without a roll, a foot lies flat only below its hip."""
+        return len(self.body.groups[f"{side}_ankle"]) > 1
 
     def _hard(self):
         goals, body, s = self.goals, self.body, self.settings
@@ -183,7 +187,7 @@ class _Problem:
             np.array([getattr(body.soles[side], part) for side, part in names]),
             held,
             weights,
-            np.ones((4, 3)),
+            np.array([[1.0, 1.0, 1.0 if self._rolls(side) else 0.0] for side, _ in names]),
             links,
             places,
             radii,
