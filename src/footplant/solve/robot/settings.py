@@ -59,6 +59,8 @@ class RobotSettings:
     """Metres: least distance of solids that may collide."""
     near: float = 0.03
     """Metres: solids nearer than this have a row, so that a step does not drive them into each other."""
+    missed: float = 0.002
+    """Leg lengths: a body that misses a plant by more is solved again without keeping its legs apart."""
     steps: int = 12
     """Largest number of Gauss–Newton steps."""
     rounds: int = 4

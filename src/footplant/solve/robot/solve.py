@@ -50,7 +50,7 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
         if not free:
             continue
         columns[free] = np.arange(len(free))
-        steps, times = problem.solve_stage(states, columns, len(free), settings.balance if number == 0 else 0)
+        steps, times = (problem.solve_trunk if number == 0 else problem.solve_stage)(states, columns, len(free))
         factored += times
         taken = steps if number == 0 else taken
     angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
@@ -213,6 +213,36 @@ class _Problem:
         self.kernel.track(self.tree, columns, self.soft, self.hard, states, 80, 3, 1e-3)
         return states
 
+    def solve_trunk(self, states: NDArray, columns: NDArray, count: int) -> tuple[int, int]:
+        """Solve base, waist and legs in place.
+
+        Legs that cannot be kept apart where their feet are planted may throw the whole body about: if plants are missed
+        with solids kept apart, they are solved again without.
+        """
+        start, reference = states.copy(), self.reference.copy()
+        goals = self.soft.point_goals.copy(), self.soft.way_goals.copy()
+        steps, times = self.solve_stage(states, columns, count, self.settings.balance)
+        missed = self.missed(states)
+        if missed < self.settings.missed * self.leg or not len(self.solids.pairs):
+            return steps, times
+        found, states[:], self.reference[:] = states.copy(), start, reference
+        self.soft.point_goals[:], self.soft.way_goals[:] = goals
+        again, more = self.solve_stage(states, columns, count, self.settings.balance, apart=False)
+        if self.missed(states) > 0.5 * missed:
+            states[:] = found
+        return steps + again, times + more
+
+    def missed(self, states: NDArray) -> float:
+        """Return the largest distance of a planted point from its place, metres."""
+        at, turn = self.links.pose(states)
+        worst = 0.0
+        for plant in self.goals.plants:
+            sole, frames = self.body.soles[plant.side], slice(plant.start, plant.end)
+            place = at[frames, sole.link] + turn[frames, sole.link] @ getattr(sole, plant.part)
+            away = np.abs(place - np.array(plant.place))[:, : 3 if self._rolls(plant.side) else 2]
+            worst = max(worst, float(away.max(initial=0.0)))
+        return worst
+
     def shift_to_balance(self, states: NDArray) -> None:
         """Move goals, reference and states (in place) sideways to where the robot is balanced."""
         s, scale = self.settings, (self.goals.fps / 30.0) ** 4
@@ -228,20 +258,27 @@ class _Problem:
         self.reference[:, :2] += shift
         states[:, :2] += shift
 
-    def solve_stage(self, states: NDArray, columns: NDArray, count: int, balance: int) -> tuple[int, int]:
+    def solve_stage(
+        self, states: NDArray, columns: NDArray, count: int, balance: int = 0, apart: bool = True
+    ) -> tuple[int, int]:
         """Solve some unknowns of all frames in place; return Gauss–Newton steps, and matrices factored.
 
-        balance: how many of the first steps begin with a shift to balance.
+        balance: how many of the first steps begin with a shift to balance. apart: whether solids are kept apart.
         """
         kernel, s = self.kernel, self.settings
         frames = len(states)
-        points = len(self.hard.floor_links)
+        kept = self.own_links(columns)[self.hard.floor_links]
+        hard = self.hard._replace(
+            floor_links=self.hard.floor_links[kept], floor_places=np.ascontiguousarray(self.hard.floor_places[kept]),
+            floor_radii=self.hard.floor_radii[kept],
+        )  # fmt: skip
+        points = len(hard.floor_links)
         room = kernel.Room(
             np.empty((frames, count, count)), np.empty((frames, count)), np.empty((frames * count, 2 * count + 1)),
             np.zeros((frames, count)), np.zeros((frames, count), np.int8), np.zeros((frames, count), np.int8),
         )  # fmt: skip
-        pairs = self.near_pairs(states, columns)
-        renewed = len(self.solids.pairs) > 0
+        renewed = apart and len(self.solids.pairs) > 0
+        pairs = self.near_pairs(states, columns, 0 if apart else None)
         most = frames * max(8, min(points, 24)) + 2 * len(pairs.frames) + 64
         rows = kernel.Rows(
             np.zeros(frames + 1, np.int64), np.empty((most, count)), np.empty(most), np.zeros(most, np.int8),
@@ -259,11 +296,11 @@ class _Problem:
             if renewed and number:
                 pairs = self.near_pairs(states, columns)
             kernel.assemble(
-                self.tree, columns, self.soft, self.hard, pairs, states, s.margin * self.leg / 0.8, s.apart, touching,
+                self.tree, columns, self.soft, hard, pairs, states, s.margin * self.leg / 0.8, s.apart, touching,
                 room, rows,
             )  # fmt: skip
             kernel.add_smoothness(columns, bend, states, self.reference, room.vectors)
-            times = kernel.step(columns, self.hard, states, rows, room, bend, 1e-3 if number < 4 else 1e-4, s.rounds)
+            times = kernel.step(columns, hard, states, rows, room, bend, 1e-3 if number < 4 else 1e-4, s.rounds)
             if times < 0:
                 break
             factored += times
@@ -273,15 +310,28 @@ class _Problem:
                 break
         return number + 1, factored
 
-    def near_pairs(self, states: NDArray, columns: NDArray):
+    def near_pairs(self, states: NDArray, columns: NDArray, count: int | None = 0):
         """Return solids that are near each other, where the unknowns of a stage move one of them against the other."""
-        near = self.solids.near(*self.links.pose(states), self.settings.near)
+        near = self.solids.near(*self.links.pose(states if count is not None else states[:0]), self.settings.near)
         moved = self.moved(columns)
-        chosen = np.flatnonzero((moved[near.links[:, 0]] != moved[near.links[:, 1]]).any(axis=1))
+        own = self.own_links(columns)
+        apart = (moved[near.links[:, 0]] != moved[near.links[:, 1]]).any(axis=1)
+        chosen = np.flatnonzero(apart & own[near.links].all(axis=1))
         radii = self.solids.table.radii[self.solids.pairs[near.pairs[chosen]]].sum(axis=1)
         return self.kernel.Pairs(
             near.frames[chosen], near.links[chosen], near.places[chosen], near.normals[chosen], -radii
         )
+
+    def own_links(self, columns: NDArray) -> NDArray:
+        """Return the links (L,), bool, that a stage is responsible for.
+
+        The first stage leaves arms and head to the stages that move them: a trunk does not give way to a hand.
+        """
+        if columns[0] < 0:
+            return np.ones(len(self.links.parents), bool)
+        paths, depths = self.links.paths
+        fixed = np.concatenate([[False], columns[6:] < 0])
+        return np.array([not fixed[paths[link, :depth]].any() for link, depth in enumerate(depths)])
 
     def moved(self, columns: NDArray) -> NDArray:
         """Return which of the free hinges move each link (L, D), bool."""
