@@ -300,7 +300,7 @@ class _Problem:
                 room, rows,
             )  # fmt: skip
             kernel.add_smoothness(columns, bend, states, self.reference, room.vectors)
-            times = kernel.step(columns, hard, states, rows, room, bend, 1e-3 if number < 4 else 1e-4, s.rounds)
+            times = kernel.step(columns, hard, states, rows, room, bend, self._damping(number), s.rounds)
             if times < 0:
                 break
             factored += times
@@ -309,6 +309,11 @@ class _Problem:
             if longest < s.settled and number >= balance:
                 break
         return number + 1, factored
+
+    @staticmethod
+    def _damping(number: int) -> float:
+        """Return the weight that keeps a step short: more and more where steps do not settle."""
+        return 1e-3 if number < 5 else 1e-2 * 4.0 ** (number - 5)
 
     def near_pairs(self, states: NDArray, columns: NDArray, count: int | None = 0):
         """Return solids that are near each other, where the unknowns of a stage move one of them against the other."""
