@@ -101,27 +101,37 @@ def _held(fields: Fields, frames: int | None, fps: float | None) -> range | tupl
     if len(given) > 1:
         fields.fail(given[1], f"expected one of frames, interval and seconds, got {given[0]!r} as well")
     key = given[0]
+    numbers = _whole_numbers(fields, key, fps)
+    if key == "interval" and (len(numbers) != 2 or numbers[0] > numbers[1]):
+        fields.fail(key, f"expected the first and the last frame, in order, got {numbers}")
+    beyond = next((n for n in numbers if n < 0 or (frames is not None and n >= frames)), None)
+    if beyond is not None:
+        span = "from 0 on" if frames is None else f"in 0..{frames - 1}"
+        fields.fail(key, f"expected frames {span}, got {beyond}")
+    return tuple(numbers) if key == "frames" else range(numbers[0], numbers[1] + 1)
+
+
+def _whole_numbers(fields: Fields, key: str, fps: float | None) -> list[int]:
+    """Return a field of frames, or of times in seconds, as frame numbers."""
     value = fields.get(key)
     if key == "frames" and is_number(value):
         value = [value]
     if not isinstance(value, list | tuple) or not all(map(is_number, value)):
         fields.fail(key, f"expected a list of numbers, got {describe(value)}")
     if key == "seconds":
-        if fps is None:
-            fields.fail(key, "expected frames, because the clip and its frame rate are not known here")
-        if len(value) != 2 or not 0 <= value[0] <= value[1]:
-            fields.fail(key, f"expected two times in order, got {list(value)}")
-        value = [int(np.ceil(value[0] * fps - 1e-6)), int(np.floor(value[1] * fps + 1e-6))]
+        return _frames_between(fields, value, fps)
     if any(number != int(number) for number in value):
         fields.fail(key, f"expected whole numbers, got {list(value)}")
-    numbers = [int(number) for number in value]
-    if key == "interval" and (len(numbers) != 2 or numbers[0] > numbers[1]):
-        fields.fail(key, f"expected the first and the last frame, in order, got {numbers}")
-    for number in numbers:
-        if number < 0 or (frames is not None and number >= frames):
-            span = "from 0 on" if frames is None else f"in 0..{frames - 1}"
-            fields.fail(key, f"expected frames {span}, got {number}")
-    return tuple(numbers) if key == "frames" else range(numbers[0], numbers[1] + 1)
+    return [int(number) for number in value]
+
+
+def _frames_between(fields: Fields, times: Sequence[float], fps: float | None) -> list[int]:
+    """Return the first and the last frame between two times in seconds."""
+    if fps is None:
+        fields.fail("seconds", "expected frames, because the clip and its frame rate are not known here")
+    if len(times) != 2 or not 0 <= times[0] <= times[1]:
+        fields.fail("seconds", f"expected two times in order, got {list(times)}")
+    return [int(np.ceil(times[0] * fps - 1e-6)), int(np.floor(times[1] * fps + 1e-6))]
 
 
 def _check_rows(fields: Fields, constraint: Constraint, frames: int | None) -> None:

@@ -96,6 +96,33 @@ def _own(constraint: Any, character: Character) -> dict[str, Any]:
         out["joint"] = joint_data(constraint.joint, character)
     if isinstance(constraint, Position | LookAt | CenterOfMass | Orientation):
         out |= _target_data(constraint, character)
+    out |= _number_data(constraint)
+    if isinstance(constraint, Above | Footplant) and constraint.ground is not None:
+        out["ground"] = solid_data(constraint.ground)
+    match constraint:
+        case Area():
+            out |= {"region": solid_data(constraint.region), "inside": constraint.inside}
+        case Balance() if constraint.support != soles(constraint.character):
+            out["support"] = [point_data(point, character) for point in constraint.support]
+        case Apart():
+            out |= _apart_data(constraint)
+        case Touch():
+            out |= _touch_data(constraint, character)
+        case JointLimits() if constraint.joints != tuple(limited_joints(constraint.character).tolist()):
+            out["joints"] = [joint_data(joint, character) for joint in constraint.joints]
+        case Relation():
+            out["terms"] = [
+                {"joint": joint_data(joint, character), "matrix": np.asarray(matrix, float).tolist()}
+                for joint, matrix in constraint.terms
+            ]
+        case SamePlace():
+            out["pair"] = [int(frame) for frame in constraint.pair]
+    return out
+
+
+def _number_data(constraint: Any) -> dict[str, Any]:
+    """Return the fields that are numbers: vectors, one value for each held frame, single values."""
+    out: dict[str, Any] = {}
     for key in ("axes", "direction", "axis", "twist", "place"):
         if getattr(constraint, key, None) is not None:
             out[key] = np.asarray(getattr(constraint, key), float).tolist()
@@ -106,36 +133,22 @@ def _own(constraint: Any, character: Character) -> dict[str, Any]:
     for key in ("swing", "most"):
         if hasattr(constraint, key):
             out[key] = float(getattr(constraint, key))
-    if isinstance(constraint, Above | Footplant) and constraint.ground is not None:
-        out["ground"] = solid_data(constraint.ground)
-    match constraint:
-        case Area():
-            out |= {"region": solid_data(constraint.region), "inside": constraint.inside}
-        case Balance() if constraint.support != soles(constraint.character):
-            out["support"] = [point_data(point, character) for point in constraint.support]
-        case Apart():
-            out["part"] = list(constraint.part)
-            if constraint.other is not None:
-                out["other"] = [constraint.other] if isinstance(constraint.other, str) else list(constraint.other)
-            if not constraint.as_source:
-                out["as_source"] = False
-        case Touch():
-            for key in ("part", "other"):
-                value = getattr(constraint, key)
-                out[key] = value if isinstance(value, str) else _point_table(value, character)
-            if constraint.offset is not None:
-                out["offset"] = float(constraint.offset)
-        case JointLimits():
-            if constraint.joints != tuple(limited_joints(constraint.character).tolist()):
-                out["joints"] = [joint_data(joint, character) for joint in constraint.joints]
-        case Relation():
-            out["terms"] = [
-                {"joint": joint_data(joint, character), "matrix": np.asarray(matrix, float).tolist()}
-                for joint, matrix in constraint.terms
-            ]
-        case SamePlace():
-            out["pair"] = [int(frame) for frame in constraint.pair]
     return out
+
+
+def _apart_data(constraint: Apart) -> dict[str, Any]:
+    out: dict[str, Any] = {"part": list(constraint.part)}
+    if constraint.other is not None:
+        out["other"] = [constraint.other] if isinstance(constraint.other, str) else list(constraint.other)
+    if not constraint.as_source:
+        out["as_source"] = False
+    return out
+
+
+def _touch_data(constraint: Touch, character: Character) -> dict[str, Any]:
+    parts = {"part": constraint.part, "other": constraint.other}
+    out = {key: part if isinstance(part, str) else _point_table(part, character) for key, part in parts.items()}
+    return out if constraint.offset is None else out | {"offset": float(constraint.offset)}
 
 
 def _point_table(point: Point, character: Character) -> dict[str, Any]:

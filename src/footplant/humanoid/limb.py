@@ -120,6 +120,11 @@ class _Path:
 
     def __init__(self, tree: Tree, joints: tuple[int, ...], kind: tuple[str, ...]) -> None:
         self.joints, self.kind = joints, kind
+        self._measure(tree, joints)
+        self._read_names(tree, joints, kind)
+
+    def _measure(self, tree: Tree, joints: tuple[int, ...]) -> None:
+        """Precompute lengths, forks, bends and side branches."""
         lengths = [float(tree.lengths[joint]) for joint in joints]
         self.along = list(accumulate(lengths))
         self.end = self.along[-1] + float(tree.tips[joints[-1]])
@@ -128,21 +133,24 @@ class _Path:
             self.end += float(tree.skin.reaches[joints[-1]])
         self.reach = [float(tree.reach[joint]) for joint in joints]
         self.forks = [int(tree.forks[joint]) for joint in joints]
-        self.by_role = [[tree.readings[joint].score(role) for joint in joints] for role in kind]
-        self.names = [{role: tree.readings[joint].score(role) for role in kind} for joint in joints]
-        bones = [tree.readings[joint].kind == "bone" for joint in joints]
-        self.parts = [tree.readings[joint].parts if bone else {} for joint, bone in zip(joints, bones)]
         self.bends = [_bends_at(tree, joints, place) for place in range(len(joints))]
-        self.digits = [place for place, parts in enumerate(self.parts) if _is_finger(parts)]
-        self.toe = [_first_number(tree.readings[joint].words) for joint in joints]
-        named = {tree.named[joint].role: place for place, joint in enumerate(joints) if joint in tree.named}
-        self.fixed = [(role, named.get(role)) for role in kind] if set(named) & set(kind) else []
-        self.other = bool(named) and not self.fixed
         self.nothing = 1e-6 * tree.size
         self.aside = [False] * len(joints)
         for place, joint in enumerate(joints[:-1]):
             longest = max(tree.reach[child] + tree.lengths[child] for child in tree.skeleton.children[joint])
             self.aside[place] = bool(self.reach[place + 1] + lengths[place + 1] < 0.6 * longest)
+
+    def _read_names(self, tree: Tree, joints: tuple[int, ...], kind: tuple[str, ...]) -> None:
+        """Score every joint's name for every role of the limb."""
+        readings = [tree.readings[joint] for joint in joints]
+        self.by_role = [[reading.score(role) for reading in readings] for role in kind]
+        self.names = [{role: reading.score(role) for role in kind} for reading in readings]
+        self.parts = [reading.parts if reading.kind == "bone" else {} for reading in readings]
+        self.digits = [place for place, parts in enumerate(self.parts) if _is_finger(parts)]
+        self.toe = [_first_number(reading.words) for reading in readings]
+        named = {tree.named[joint].role: place for place, joint in enumerate(joints) if joint in tree.named}
+        self.fixed = [(role, named.get(role)) for role in kind] if set(named) & set(kind) else []
+        self.other = bool(named) and not self.fixed
 
 
 @dataclass(frozen=True)

@@ -297,30 +297,47 @@ def _kind(letters: list[str], bare: str) -> str:
 
 
 def _fit(words: tuple[str, ...], letters: list[str], side: str | None) -> dict[str, float]:
+    """Return the parts of the body that a name may mean, each with a score of 0 to 1."""
     found = set(letters)
     if "finger" in found and found & {"thumb", "index", "pointer", "middle", "mid", "ring", "little", "pinky"}:
         found.discard("finger")
-    if "foot" in found and "index" in found:
-        return {"toes": 0.9}
-    if "finger" in found:
-        numbered = _numbered_finger(words)
-        if numbered:
-            return numbered
-    if "eye" in found and not found & OTHER:
-        return {"eye": 1.0}
-    if found & {"thumb", "index", "pointer", "ring", "little", "pinky", "pinkie", "pink"}:
-        found -= {"hand", "palm", "base", "middle"}
-    if "middle" in found and "hand" in found and "in" in found:
-        found.discard("hand")
-    if side is not None and "mid" in found and "hip" not in found:
-        found -= {"hand"}
-    if side is not None and "middle" in found and letters.index("middle") > 0:
-        found -= {"hand"}
+    special = _special_part(words, found)
+    if special:
+        return special
+    found = _without_qualifiers(found, letters, side)
     numbered = found & {"leg", "arm"} if any(word.isdigit() for word in words) else set()
     if len(numbered) == 1 and not found & _GENERIC_UNLESS:
         return dict(_GENERIC[numbered.pop()])
     if side is None:
         found -= _ENGLISH_TOO
+    return _best_parts(found, side)
+
+
+def _special_part(words: tuple[str, ...], found: set[str]) -> dict[str, float]:
+    """Return the part of names that the table of words cannot read: foot_index (a toe), numbered fingers, eyes."""
+    if "foot" in found and "index" in found:
+        return {"toes": 0.9}
+    numbered = _numbered_finger(words) if "finger" in found else {}
+    if not numbered and "eye" in found and not found & OTHER:
+        return {"eye": 1.0}
+    return numbered
+
+
+def _without_qualifiers(found: set[str], letters: list[str], side: str | None) -> set[str]:
+    """Drop the words of a finger's name that say where it is: the hand of "LeftHandIndex1", the middle of a finger."""
+    found = set(found)
+    if found & {"thumb", "index", "pointer", "ring", "little", "pinky", "pinkie", "pink"}:
+        found -= {"hand", "palm", "base", "middle"}
+    middle_of_hand = "middle" in found and "hand" in found and "in" in found
+    mid_with_side = side is not None and "mid" in found and "hip" not in found
+    middle_with_side = side is not None and "middle" in found and letters.index("middle") > 0
+    if middle_of_hand or mid_with_side or middle_with_side:
+        found.discard("hand")
+    return found
+
+
+def _best_parts(found: set[str], side: str | None) -> dict[str, float]:
+    """Return the parts whose entries in the table explain the most words of a name."""
     matches = [key for key in PARTS if key <= found]
     if not matches:
         return {}
@@ -333,8 +350,9 @@ def _fit(words: tuple[str, ...], letters: list[str], side: str | None) -> dict[s
     if side is not None and set(fit) == {"hips"}:
         # "LeftHip" is the thigh's joint; "pelvis.L" is only its parent
         return {"upper_leg": 0.9} if "hip" in found or "hips" in found else {}
-    if len(fit) > 1 and any(len(key) == 1 for key in matches) and "toes" in fit and "foot" in fit:
-        fit = {"toes": fit["toes"]} if found & {"toe", "toes", "ball"} else fit
+    by_one_word = any(len(key) == 1 for key in matches)
+    if by_one_word and "toes" in fit and "foot" in fit and found & {"toe", "toes", "ball"}:
+        return {"toes": fit["toes"]}
     return fit
 
 

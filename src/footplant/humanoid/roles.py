@@ -52,10 +52,7 @@ def find_roles(
     children that it does not follow are ends of their parents, and feet point where it does. Raises HumanoidError,
     with the reason, if it is not a humanoid.
     """
-    forced = {
-        role: (_joints(skeleton, role, names), "declared by the file") for role, names in (declared or {}).items()
-    }
-    forced |= {role: (_joints(skeleton, role, names), "as corrected") for role, names in (corrections or {}).items()}
+    forced = _forced(skeleton, declared, "declared by the file") | _forced(skeleton, corrections, "as corrected")
     tree = tree_of(skeleton, None if skin is None or not len(skin.vertices) else skin_evidence(skeleton, skin))
     try:
         body = find_body(tree, positions)
@@ -66,13 +63,9 @@ def find_roles(
             advice = f"if it is a humanoid nevertheless, {HELP}" if len(skeleton) >= FEWEST_JOINTS else ""
             raise HumanoidError(error.reason, advice) from None
         joints, confidence, reasons = {}, {}, {}
+    joints = _without_claimed(joints, forced)
     # copy: the memoised tables stay unchanged
-    joints, confidence, reasons = dict(joints), dict(confidence), dict(reasons)
-    claimed = {joint for chain, _ in forced.values() for joint in chain}
-    for role in [role for role, chain in joints.items() if role in forced or claimed & set(chain)]:
-        rest = tuple(joint for joint in joints.pop(role) if joint not in claimed)
-        if rest and role in CHAINS and role not in forced:
-            joints[role] = rest
+    confidence, reasons = dict(confidence), dict(reasons)
     for role, (chain, reason) in forced.items():
         joints[role], confidence[role], reasons[role] = chain, 1.0, reason
     order = [role for role in ROLES if joints.get(role)]
@@ -81,6 +74,28 @@ def find_roles(
         {role: round(confidence[role], 3) for role in order},
         {role: reasons[role] for role in order},
     )
+
+
+Forced = dict[str, tuple[tuple[int, ...], str]]
+"""Role → its joints and the reason, for roles that the file or the user names."""
+
+
+def _forced(skeleton: Skeleton, named: Mapping[str, tuple[str, ...]] | None, reason: str) -> Forced:
+    return {role: (_joints(skeleton, role, names), reason) for role, names in (named or {}).items()}
+
+
+def _without_claimed(joints: Mapping[str, tuple[int, ...]], forced: Forced) -> dict[str, tuple[int, ...]]:
+    """Return the roles that were found, without forced ones and without the joints that those claim.
+
+    A chain keeps its other joints; a role of one joint is dropped with it.
+    """
+    claimed = {joint for chain, _ in forced.values() for joint in chain}
+    kept = dict(joints)
+    for role in [role for role, chain in joints.items() if role in forced or claimed & set(chain)]:
+        rest = tuple(joint for joint in kept.pop(role) if joint not in claimed)
+        if rest and role in CHAINS and role not in forced:
+            kept[role] = rest
+    return kept
 
 
 def _joints(skeleton: Skeleton, role: str, names: tuple[str, ...] | str) -> tuple[int, ...]:
