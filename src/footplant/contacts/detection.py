@@ -220,12 +220,7 @@ def contacts_of_points(
     (points whose names start alike, "left_…", share one) and which are hands ("…_palm"). `body` (F, 3) is the centre of
     mass or the pelvis; without it, points held still in the air are recognised by their height only.
     """
-    positions, fps = real_array(positions, "positions", MotionError), frame_rate(fps, MotionError)
-    if positions.ndim != 3 or positions.shape[1:] != (len(names), 3):
-        raise MotionError(f"expected positions of shape (frames, {len(names)}, 3), got {positions.shape}")
-    if not np.isfinite(positions).all():
-        frame, point = np.argwhere(~np.isfinite(positions))[0][:2]
-        raise MotionError(f"expected finite positions, got NaN or infinity at frame {frame}, point {names[point]!r}")
+    positions, fps = _checked_positions(positions, names), frame_rate(fps, MotionError)
     height = real_number(height, "body height", MotionError, above=0.0)
     if body is not None and np.shape(body) != (len(positions), 3):
         raise MotionError(f"expected a body path of shape ({len(positions)}, 3), got {np.shape(body)}")
@@ -243,10 +238,25 @@ def contacts_of_points(
         if is_planted
     )
     if known is None:
-        feet = [plant for plant in plants if not plant.point.endswith("_palm")]
-        soles = positions[:, [i for i, limb in enumerate(limbs) if limb >= 0], 1]
-        if feet:
-            known = estimate_ground([plant.place for plant in feet], [len(plant) for plant in feet], height)
-        else:  # no foot is planted: the ground is no higher than the lowest sole
-            known = Plane((0.0, float(soles.min()) if soles.size else 0.0, 0.0))
+        known = _ground_below(plants, positions[:, [i for i, limb in enumerate(limbs) if limb >= 0], 1], height)
     return Contacts(plants, tuple(names), len(positions), float(fps), known, noise)
+
+
+def _checked_positions(positions: ArrayLike, names: Sequence[str]) -> NDArray:
+    """Return positions (F, P, 3) of as many points as there are names, all finite."""
+    positions = real_array(positions, "positions", MotionError)
+    if positions.ndim != 3 or positions.shape[1:] != (len(names), 3):
+        raise MotionError(f"expected positions of shape (frames, {len(names)}, 3), got {positions.shape}")
+    if not np.isfinite(positions).all():
+        frame, point = np.argwhere(~np.isfinite(positions))[0][:2]
+        raise MotionError(f"expected finite positions, got NaN or infinity at frame {frame}, point {names[point]!r}")
+    return positions
+
+
+def _ground_below(plants: Sequence[Plant], soles: NDArray, height: float) -> Ground:
+    """Return the ground that planted feet stand on; soles: heights (F, n) of all points of feet."""
+    feet = [plant for plant in plants if not plant.point.endswith("_palm")]
+    if feet:
+        return estimate_ground([plant.place for plant in feet], [len(plant) for plant in feet], height)
+    # no foot is planted: the ground is no higher than the lowest sole
+    return Plane((0.0, float(soles.min()) if soles.size else 0.0, 0.0))

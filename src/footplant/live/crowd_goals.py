@@ -74,36 +74,37 @@ class GoalTable:
     ) -> GoalTable:
         """Build the table of a group; `numbers` are its actors."""
         rows = {number: row for row, number in enumerate(numbers)}
-        own = [(source, goal) for source, goal in enumerate(goals) if goal.actor in rows]
-        kept = tuple(goal for _, goal in own)
+        own = {source: goal for source, goal in enumerate(goals) if goal.actor in rows}
+        kept = tuple(own.values())
         row = np.array([rows[goal.actor] for goal in kept], np.int64)
-        joint = np.array([goal.point.joint for goal in kept], np.int64)
-        others = [goal.other or Point(0) for goal in kept]
+        joint, point = _joints_and_offsets([goal.point for goal in kept])
+        other, other_point = _joints_and_offsets([goal.other or Point(0) for goal in kept])
         follow = [goal.of or (-1, Point(0)) for goal in kept]
+        follows = np.array([number for number, _ in follow], np.int64)
+        follow_joint, follow_point = _joints_and_offsets([point for _, point in follow])
         kinds = np.array([KINDS.index(goal.kind) for goal in kept], np.int64)
-        moves = kinds < KINDS.index("mass")
         return cls(
             goals=kept,
-            source=np.array([source for source, _ in own], np.int64),
+            source=np.array(list(own), np.int64),
             row=row,
             joint=joint,
-            point=np.array([goal.point.offset for goal in kept], float).reshape(-1, 3),
-            other=np.array([point.joint for point in others], np.int64),
-            other_point=np.array([point.offset for point in others], float).reshape(-1, 3),
+            point=point,
+            other=other,
+            other_point=other_point,
             rank=np.array([ranks[goal.priority] for goal in kept], np.int64),
             allow=np.array([allowed(solver.tree, goal.chain) for goal in kept], np.int64),
-            limb=np.where(moves, solver.tree.limb_of[joint], -1) if len(kept) else np.zeros(0, np.int64),
+            limb=np.where(kinds < KINDS.index("mass"), solver.tree.limb_of[joint], -1),
             times=np.array([(g.start, g.stop, *g.ramp) for g in kept], float).reshape(-1, 4),
             target=np.array([goal.target for goal in kept], float).reshape(-1, 3),
-            follows=np.array([number for number, _ in follow], np.int64),
+            follows=follows,
             early=np.array([goal.early for goal in kept], bool),
-            follow_joint=np.array([point.joint for _, point in follow], np.int64),
-            follow_point=np.array([point.offset for _, point in follow], float).reshape(-1, 3),
+            follow_joint=follow_joint,
+            follow_point=follow_point,
             value=np.array([goal.value for goal in kept], float),
-            most=int(np.bincount(row).max()) if len(row) else 0,
+            most=int(np.bincount(row, minlength=1).max()),
             kinds=kinds,
-            balances=any(goal.kind == "balance" for goal in kept),
-            followed=any(goal.of is not None for goal in kept),
+            balances=bool((kinds == KINDS.index("balance")).any()),
+            followed=bool((follows >= 0).any()),
         )
 
     def activations(self, seconds: float) -> NDArray:
@@ -189,6 +190,12 @@ class GoalTable:
         found = np.empty((len(before.frames), 3))
         kernel.centers_of_mass(self.masses, self.centers, before.positions, before.rotations, found)
         return found
+
+
+def _joints_and_offsets(points: Sequence[Point]) -> tuple[NDArray, NDArray]:
+    """Return the joints (n,) of points and their offsets (n, 3)."""
+    joints = np.array([point.joint for point in points], np.int64)
+    return joints, np.array([point.offset for point in points], float).reshape(-1, 3)
 
 
 def _points(kinematics: Kinematics, rows: NDArray, joints: NDArray, offsets: NDArray) -> NDArray:

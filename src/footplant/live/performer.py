@@ -16,7 +16,7 @@ from footplant import humanoid, rotation
 from footplant.errors import HumanoidError, MotionError
 from footplant.live.protocols.sample import BonePlan, PoseSample
 from footplant.live.settings import CALIBRATION_POSE
-from footplant.skeleton import Character, Skeleton
+from footplant.skeleton import Character, Roles, Skeleton
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,27 +101,14 @@ def _make(samples: Sequence[PoseSample], rest: NDArray | None, name: str, pose: 
         raise MotionError("expected poses to make a performer from, got none")
     plan = samples[-1].plan
     samples = [sample for sample in samples if sample.plan is plan]
-    seen = np.mean([sample.present for sample in samples], axis=0)
-    bones = [bone for bone in range(len(plan)) if seen[bone] > CALIBRATION_POSE.missing]
-    if not bones or bones[0] != 0:
-        raise MotionError(f"expected {plan.names[0]!r} in the stream, got {', '.join(plan.names[b] for b in bones)}")
+    bones = _seen_bones(plan, samples)
     number = {bone: joint for joint, bone in enumerate(bones)}
     parents = np.array([_above(plan, bone, number) for bone in bones])
     sensors = np.array(bones)
     t_pose = _local_t_pose(plan, sensors, parents)
     offsets = _offsets(plan, samples, sensors, parents, t_pose)
     skeleton = Skeleton(tuple(plan.names[b] for b in bones), parents, offsets, t_pose if rest is None else rest)
-    declared = {
-        role: chain for role, names in plan.roles.items() if (chain := tuple(n for n in names if n in skeleton.names))
-    }
-    try:
-        roles = humanoid.find_roles(skeleton, declared=declared)
-    except HumanoidError as error:
-        raise MotionError(f"expected a human skeleton in the stream: {error}") from error
-    lacking = [role for role in REQUIRED if role not in roles]
-    if lacking:
-        raise MotionError(f"expected a whole human skeleton in the stream, it lacks {', '.join(lacking)}")
-    character = humanoid.make_character(skeleton, roles, name=name)
+    character = humanoid.make_character(skeleton, _roles(skeleton, plan), name=name)
     positions, rotations = np.zeros((len(plan), 3)), np.array(plan.t_pose)
     places, world = skeleton.posed(skeleton.rest)
     rotations[sensors] = skeleton.rest if plan.is_local else world
@@ -134,6 +121,30 @@ REQUIRED = (
                        for part in ("upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot")),
 )  # fmt: skip
 """Roles that a performer needs."""
+
+
+def _seen_bones(plan: BonePlan, samples: Sequence[PoseSample]) -> list[int]:
+    """Return the bones that are present in enough of the samples; the first one has to be."""
+    seen = np.mean([sample.present for sample in samples], axis=0)
+    bones = [bone for bone in range(len(plan)) if seen[bone] > CALIBRATION_POSE.missing]
+    if not bones or bones[0] != 0:
+        raise MotionError(f"expected {plan.names[0]!r} in the stream, got {', '.join(plan.names[b] for b in bones)}")
+    return bones
+
+
+def _roles(skeleton: Skeleton, plan: BonePlan) -> Roles:
+    """Return the roles of a performer's joints, as its protocol declares them."""
+    declared = {
+        role: chain for role, names in plan.roles.items() if (chain := tuple(n for n in names if n in skeleton.names))
+    }
+    try:
+        roles = humanoid.find_roles(skeleton, declared=declared)
+    except HumanoidError as error:
+        raise MotionError(f"expected a human skeleton in the stream: {error}") from error
+    lacking = [role for role in REQUIRED if role not in roles]
+    if lacking:
+        raise MotionError(f"expected a whole human skeleton in the stream, it lacks {', '.join(lacking)}")
+    return roles
 
 
 def _above(plan: BonePlan, bone: int, number: dict[int, int]) -> int:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid
 from footplant.checks import real_array
@@ -221,7 +221,7 @@ def _measure(
     errors = [e for plant in plants for e in (plant.start_error, plant.end_error) if e is not None]
     stance = tracks.stance(expected)
     speeds = published.ground_speed(tracks.places, motion.fps)[stance[:-1] & stance[1:]]
-    depth = tracks.depths
+    depths = 1000.0 * tracks.depths
     smooth = smoothness(kinematics, character.height)
     ratios = (None, None) if source is None else _smoothness_ratios(kinematics, character, source)
     violations, worst_violation = _limits(motion, character)
@@ -231,16 +231,16 @@ def _measure(
         height=float(character.height),
         plants=tuple(plants),
         worst_plant=plants[int(drifts.argmax())] if plants else None,
-        mean_drift=float(drifts.mean()) if plants else None,
+        mean_drift=_mean(drifts),
         share_under_1mm=published.share(drifts < 1.0),
         share_under_2mm=published.share(drifts < 2.0),
         share_under_5mm=published.share(drifts < 5.0),
-        timing_error=float(np.mean(np.abs(errors))) if errors else None,
+        timing_error=_mean(np.abs(errors)),
         lost_plants=None if source is None else sum(plant.start_error is None for plant in plants),
-        skate_speed=float(speeds.mean()) if speeds.size else None,
-        skate_speed_max=float(speeds.max()) if speeds.size else None,
-        penetration_worst=float(1000.0 * depth.max()) if depth.size else None,
-        penetration_mean=float(1000.0 * depth.mean()) if depth.size else None,
+        skate_speed=_mean(speeds),
+        skate_speed_max=_largest(speeds),
+        penetration_worst=_largest(depths),
+        penetration_mean=_mean(depths),
         smoothness=smooth,
         jerk_ratio=ratios[0],
         peak_acceleration_ratio=ratios[1],
@@ -252,6 +252,14 @@ def _measure(
             tracks, stance, expected, motion.fps, None if source is None else source.tracks
         ),
     )
+
+
+def _mean(values: NDArray) -> float | None:
+    return float(values.mean()) if values.size else None
+
+
+def _largest(values: NDArray) -> float | None:
+    return float(values.max()) if values.size else None
 
 
 @dataclass(frozen=True, eq=False)

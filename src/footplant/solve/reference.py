@@ -15,8 +15,9 @@ frames/s. Jerk at the 90th percentile of pairs falls from 1.22 to 1.00 times the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from footplant.motion import Motion
 from footplant.quality.smoothness import continuous_parts
 from footplant.skeleton import Character
 
+Smoothed = TypeVar("Smoothed")
 LIMBS = {
     f"{side} {limb}": tuple(f"{side}_{part}" for part in parts)
     for side in ("left", "right")
@@ -58,38 +60,66 @@ def no_rougher(
     found = continuous_parts(source, source_character.height)
     parts = [(max(start, first), end) for start, end in found if end - max(start, first) >= 4]
     roles, theirs = character.require_roles(), source_character.require_roles()
-    limbs = {name: [role for role in names if role in roles and role in theirs] for name, names in LIMBS.items()}
-    joints = [theirs[role] for names in limbs.values() for role in names]
+    limbs = [[role for role in names if role in roles and role in theirs] for names in LIMBS.values()]
+    joints = [theirs[role] for names in limbs for role in names]
     if not parts or not joints or not source_character.height > 0.0:
         return motion
     size = body_length(character) / body_length(source_character)
     motion = _smooth_trunk(motion, character, source, source_character, parts, excess * size)
     kinematics = Kinematics(motion)
     highest = size * max(_peak(source.positions[:, joint], parts) for joint in joints)
-    world, changed = None, []
-    for names in limbs.values():
-        if len(names) < 2:
-            continue
+    swings = []
+    for names in [names for names in limbs if len(names) > 1]:
         chain = [roles[role] for role in names]
         jerk = size * _jerk(_seen_from_hips(source, source_character, [theirs[role] for role in names]), parts)
         bones = np.diff(kinematics.positions[:, chain], axis=1)
-        hips = kinematics.positions[:, roles["hips"], None]
-        smooth, strength = bones, 0.0
-        for strength in (0.0, *STRENGTHS):
-            smooth = _smoothed(bones, strength, parts) if strength else bones
-            places = kinematics.positions[:, chain[:1]] + np.cumsum(smooth, axis=1)
-            rough = max(_peak(places[:, joint], parts) for joint in range(places.shape[1]))
-            if rough <= excess * highest and _jerk(places - hips, parts) <= excess * jerk:
-                break
-        if strength:
-            world = np.array(kinematics.rotations) if world is None else world
-            changed += _swing(world, character, chain, bones, smooth)
-    if world is None:
-        return motion
-    rotations, parents = np.array(motion.rotations), motion.skeleton.parents
+        around = (kinematics.positions[:, chain[:1]], kinematics.positions[:, roles["hips"], None])
+        smooth = _smooth_limb(bones, around, parts, (excess * highest, excess * jerk))
+        if smooth is not bones:
+            swings.append((chain, bones, smooth))
+    return _with_swings(motion, character, kinematics.rotations, swings) if swings else motion
+
+
+def _least_smoothed(
+    original: Smoothed, smoothed: Callable[[float], Smoothed], is_smooth: Callable[[Smoothed], bool]
+) -> Smoothed:
+    """Return the original if it is smooth enough, else the least smoothed one that is, else the most smoothed."""
+    found = original
+    for strength in (0.0, *STRENGTHS):
+        found = smoothed(strength) if strength else original
+        if is_smooth(found):
+            break
+    return found
+
+
+def _smooth_limb(
+    bones: NDArray, around: tuple[NDArray, NDArray], parts: Sequence[tuple[int, int]], allowed: tuple[float, float]
+) -> NDArray:
+    """Return the bones (F, n, 3) of a limb, smoothed as far as its joints have too high a peak or too much jerk.
+
+    around: positions (F, 1, 3) of its first joint and of the hips, from which jerk is measured. allowed: peak, jerk.
+    """
+    first, hips = around
+    peak, jerk = allowed
+
+    def is_smooth(smooth: NDArray) -> bool:
+        places = first + np.cumsum(smooth, axis=1)
+        rough = max(_peak(places[:, joint], parts) for joint in range(places.shape[1]))
+        return rough <= peak and _jerk(places - hips, parts) <= jerk
+
+    return _least_smoothed(bones, lambda strength: _smoothed(bones, strength, parts), is_smooth)
+
+
+def _with_swings(
+    motion: Motion, character: Character, rotations: NDArray, swings: Sequence[tuple[Sequence[int], NDArray, NDArray]]
+) -> Motion:
+    """Return the motion with limbs swung from their bones to smooth ones; rotations: of the world, (F, J, 4)."""
+    world = np.array(rotations)
+    changed = [joint for chain, bones, smooth in swings for joint in _swing(world, character, chain, bones, smooth)]
+    local, parents = np.array(motion.rotations), motion.skeleton.parents
     for joint in changed:
-        rotations[:, joint] = rotation.multiply(rotation.inverse(world[:, parents[joint]]), world[:, joint])
-    return motion.like(motion.root, rotation.unroll(rotation.normalize(rotations)), motion.offsets)
+        local[:, joint] = rotation.multiply(rotation.inverse(world[:, parents[joint]]), world[:, joint])
+    return motion.like(motion.root, rotation.unroll(rotation.normalize(local)), motion.offsets)
 
 
 def _smooth_trunk(
@@ -101,40 +131,41 @@ def _smooth_trunk(
     Limbs keep their world rotations. size: factor by which the source's jerk is allowed.
     """
     roles, theirs = character.require_roles(), source_character.require_roles()
-    path, strength = np.array(motion.root), 0.0
     allowed = size * _jerk(source.positions[:, [theirs["hips"]]], parts)
-    for strength in (0.0, *STRENGTHS):
-        path = _smoothed_curves(motion.root, strength, parts) if strength else path
-        if _jerk(path[:, None], parts) <= allowed:
-            break
-    if strength:
+    path = _least_smoothed(
+        motion.root,
+        lambda strength: _smoothed_curves(motion.root, strength, parts),
+        lambda path: _jerk(path[:, None], parts) <= allowed,
+    )
+    if path is not motion.root:
         motion = motion.like(path, motion.rotations, motion.offsets)
     seen = [role for role in ("head", "left_upper_arm", "right_upper_arm") if role in roles and role in theirs]
     if not seen:
         return motion
-    allowed = size * _jerk(_seen_from_hips(source, source_character, [0, *(theirs[role] for role in seen)]), parts)
-    skeleton, joints = character.skeleton, [roles[role] for role in seen]
-    trunk = sorted({joint for end in joints for joint in skeleton.chain(end)[:-1]})
-    kinematics = Kinematics(motion)
-    world, smooth, parents = kinematics.rotations, motion, skeleton.parents
-    for strength in (0.0, *STRENGTHS):
-        if strength:
-            turned = np.array(world)
-            for joint in trunk:
-                turned[:, joint] = rotation.normalize(
-                    _smoothed_curves(rotation.unroll(world[:, joint]), strength, parts)
-                )
-            local = np.array(motion.rotations)
-            for joint in range(len(skeleton)):
-                above = int(parents[joint])
-                if joint in trunk or above in trunk:
-                    own = turned[:, joint]
-                    local[:, joint] = own if above < 0 else rotation.multiply(rotation.inverse(turned[:, above]), own)
-            smooth = motion.like(motion.root, rotation.unroll(rotation.normalize(local)), motion.offsets)
-            kinematics = Kinematics(smooth)
-        if _jerk(_seen_from_hips(kinematics, character, [0, *joints]), parts) <= allowed:
-            break
-    return smooth
+    jerk = size * _jerk(_seen_from_hips(source, source_character, [0, *(theirs[role] for role in seen)]), parts)
+    joints = [roles[role] for role in seen]
+    trunk = {joint for end in joints for joint in character.skeleton.chain(end)[:-1]}
+    given = Kinematics(motion)
+    return _least_smoothed(
+        given,
+        lambda strength: Kinematics(_with_smooth_trunk(given, trunk, strength, parts)),
+        lambda found: _jerk(_seen_from_hips(found, character, [0, *joints]), parts) <= jerk,
+    ).motion
+
+
+def _with_smooth_trunk(
+    given: Kinematics, trunk: Collection[int], strength: float, parts: Sequence[tuple[int, int]]
+) -> Motion:
+    """Return the motion with the world rotations of the trunk's joints smoothed; those of all others stay."""
+    motion, world = given.motion, given.rotations
+    turned, local = np.array(world), np.array(motion.rotations)
+    for joint in trunk:
+        turned[:, joint] = rotation.normalize(_smoothed_curves(rotation.unroll(world[:, joint]), strength, parts))
+    for joint, above in enumerate(motion.skeleton.parents.tolist()):
+        if joint in trunk or above in trunk:
+            own = turned[:, joint]
+            local[:, joint] = own if above < 0 else rotation.multiply(rotation.inverse(turned[:, above]), own)
+    return motion.like(motion.root, rotation.unroll(rotation.normalize(local)), motion.offsets)
 
 
 def _smoothed_curves(curves: NDArray, strength: float, parts: Sequence[tuple[int, int]]) -> NDArray:

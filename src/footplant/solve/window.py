@@ -133,15 +133,7 @@ def _move_step(
     state: EditState, character: Character, ik: Numeric, drag: Drag
 ) -> tuple[tuple[Constraint, ...], range | None]:
     """Return the constraints, with the footplants of a dragged planted foot moved, and the frames that this affects."""
-    roles = character.roles
-    feet = [] if roles is None else [roles[f"{side}_foot"] for side in ("left", "right") if f"{side}_foot" in roles]
-    foot = next((joint for joint in feet if drag.point.joint in character.skeleton.descendants(joint)), None)
-    if foot is None:
-        return state.constraints, None
-    own = set(character.skeleton.descendants(foot))
-    plants = [
-        c for c in state.constraints if isinstance(c, Footplant) and c.point.joint in own and c.frames is not None
-    ]
+    plants = _plants_of_foot(state.constraints, character, drag.point.joint)
     held = [c for c in plants if drag.frame in c.frames]  # type: ignore[operator]
     if not held:
         # a foot is free at the frame at which it is dragged: steps before and after let go of it in time
@@ -151,19 +143,31 @@ def _move_step(
     # the foot moves from where it is, which may be millimetres from where its plants would have it
     off = np.mean([now.point(c.point)[0] - np.asarray(c.place, float) for c in held], axis=0)
     shift = np.asarray(drag.target) - now.point(drag.point)[0] + off
-    first, last = min(c.frames[0] for c in held), max(c.frames[-1] for c in held)  # type: ignore[index]
+    first, end = _extent(held)
     # heel and ball of one step move together, though perhaps only one of them is planted at this frame
-    step = [c for c in plants if c.frames[0] <= last and c.frames[-1] >= first]  # type: ignore[index]
+    step = [c for c in plants if c.frames[0] < end and c.frames[-1] >= first]  # type: ignore[index]
     ease = int(np.ceil(max(MOVED_RAMP, *(max(c.ramp) for c in step)) * state.motion.fps)) + 1
-    affected = range(
-        min(c.frames[0] for c in step) - ease, max(c.frames[-1] for c in step) + 1 + ease  # type: ignore[index]
-    )  # fmt: skip
+    first, end = _extent(step)
     places = _on_ground(np.array([c.place for c in step], float), shift, ik)
     moved = {
         id(c): replace(c, place=place, ramp=(max(c.ramp[0], MOVED_RAMP), max(c.ramp[1], MOVED_RAMP)))
         for c, place in zip(step, places)
     }
-    return tuple(moved.get(id(c), c) for c in state.constraints), affected
+    return tuple(moved.get(id(c), c) for c in state.constraints), range(first - ease, end + ease)
+
+
+def _plants_of_foot(constraints: Sequence[Constraint], character: Character, joint: int) -> list[Footplant]:
+    """Return the footplants of the foot that a joint belongs to; none for a joint of no foot."""
+    roles, skeleton = character.roles, character.skeleton
+    feet = [] if roles is None else [roles[f"{side}_foot"] for side in ("left", "right") if f"{side}_foot" in roles]
+    own = next((below for foot in feet if joint in (below := set(skeleton.descendants(foot)))), set())
+    return [c for c in constraints if isinstance(c, Footplant) and c.point.joint in own and c.frames is not None]
+
+
+def _extent(plants: Sequence[Footplant]) -> tuple[int, int]:
+    """Return the first frame of some footplants, and the one after their last."""
+    first, last = min(c.frames[0] for c in plants), max(c.frames[-1] for c in plants)  # type: ignore[index]
+    return first, last + 1
 
 
 def _ramp_until(plant: Footplant, frame: int, fps: float) -> tuple[float, float]:

@@ -191,38 +191,10 @@ class _Task:
         gains = NUMERIC.gains if numeric.bounds is None else (*NUMERIC.gains[:-1], EDITING.gain)
         self.gains = np.array(gains if numeric.gradual else gains[-1:])
         self.bounds = no_bounds(len(self.frames)) if numeric.bounds is None else numeric.bounds.at(begun)
-        if numeric.bounds is None:
-            self.pins = collect(reference, pinned)
-            self.shares = np.array(self.pins.activations)
-        else:
-            self.pins, self.shares, pinned = numeric.bounds.pins_with_foot_goals(reference, pinned)
-        weights = np.array([_weight(c) for c in pinned], float)[self.pins.sources]
-        self.weights, self.targets = weights, eased_targets(self.pins, reference)
-        self.levels = np.array([level(c) for c in pinned], np.int64)[self.pins.sources]
-        if numeric.bounds is not None:
-            goals = np.array([c.hard and not isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
-            self.shares = np.where(goals & (self.shares < 1.0), self._goal_ramps(), self.shares)
-        chains = {None: np.ones(1 + len(skeleton), bool)}
-        chains |= {c.chain: _allowed(c.chain, len(skeleton)) for c in pinned if c.chain is not None}
-        numbers = {chain: number for number, chain in enumerate(chains)}
-        self.chains = np.stack(list(chains.values()))
-        self.chain_of = np.array([numbers[c.chain] for c in pinned], np.int64)[self.pins.sources]
-        self.others, used = self._inspect(others, reference, begun, level)
-        for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
-            path = np.zeros(1 + len(skeleton), bool)
-            path[[0, *(1 + np.array(skeleton.chain(joint)))]] = True
-            used |= path & self.chains[chain]
-        for joint in () if numeric.bounds is None else numeric.bounds.moved_joints:
-            used[[0, *(1 + np.array(skeleton.chain(joint)))]] = True
-        self.groups = np.flatnonzero(used)
-        self.group_of = np.full(1 + len(skeleton), -1)
-        self.group_of[self.groups] = np.arange(len(self.groups))
-        self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
-        costs = np.full(1 + len(skeleton), numeric.rigidity)
-        costs[0] = numeric.place
-        for joint, value in numeric.joints.items():
-            costs[1 + joint] = value
-        self.costs = np.repeat(costs[self.groups], 3)
+        pinned = self._gather_pins(reference, pinned, level)
+        used = self._gather_chains(pinned)
+        self.others, moved = self._inspect(others, reference, begun, level)
+        self._choose_unknowns(used | moved)
         self.extra = np.zeros(len(self.frames), np.int64)
         for other in self.others:
             self.extra += other.wide * (other.activation > 0)
@@ -231,6 +203,54 @@ class _Task:
         wide = max(widest * len(self.columns), 1)
         most = max(min(NUMERIC.batch, NUMERIC.jacobian_budget // wide), 1)
         self.rows_at_once = most if self.others else max(len(self.frames), 1)
+
+    def _gather_pins(
+        self, reference: Kinematics, pinned: Sequence[Constraint], level: Callable[[Constraint], int]
+    ) -> Sequence[Constraint]:
+        """Collect the pins with shares, weights, levels and targets; return them, with those of the bounds."""
+        bounds = self.numeric.bounds
+        if bounds is None:
+            self.pins = collect(reference, pinned)
+            self.shares = np.array(self.pins.activations)
+        else:
+            self.pins, self.shares, pinned = bounds.pins_with_foot_goals(reference, pinned)
+        weights = np.array([_weight(c) for c in pinned], float)[self.pins.sources]
+        self.weights, self.targets = weights, eased_targets(self.pins, reference)
+        self.levels = np.array([level(c) for c in pinned], np.int64)[self.pins.sources]
+        if bounds is not None:
+            goals = np.array([c.hard and not isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
+            self.shares = np.where(goals & (self.shares < 1.0), self._goal_ramps(), self.shares)
+        return pinned
+
+    def _gather_chains(self, pinned: Sequence[Constraint]) -> NDArray:
+        """Number the chains of the pins, a row of groups each; return which groups (1+J,) move pins or bounds."""
+        skeleton, bounds = self.motion.skeleton, self.numeric.bounds
+        chains = {None: np.ones(1 + len(skeleton), bool)}
+        chains |= {c.chain: _allowed(c.chain, len(skeleton)) for c in pinned if c.chain is not None}
+        numbers = {chain: number for number, chain in enumerate(chains)}
+        self.chains = np.stack(list(chains.values()))
+        self.chain_of = np.array([numbers[c.chain] for c in pinned], np.int64)[self.pins.sources]
+        used = np.zeros(1 + len(skeleton), bool)
+        for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
+            path = np.zeros(1 + len(skeleton), bool)
+            path[[0, *(1 + np.array(skeleton.chain(joint)))]] = True
+            used |= path & self.chains[chain]
+        for joint in () if bounds is None else bounds.moved_joints:
+            used[[0, *(1 + np.array(skeleton.chain(joint)))]] = True
+        return used
+
+    def _choose_unknowns(self, used: NDArray) -> None:
+        """Number the groups that may change: their columns of the Jacobian, and what changing them costs."""
+        numeric = self.numeric
+        self.groups = np.flatnonzero(used)
+        self.group_of = np.full(len(used), -1)
+        self.group_of[self.groups] = np.arange(len(self.groups))
+        self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
+        costs = np.full(len(used), numeric.rigidity)
+        costs[0] = numeric.place
+        for joint, value in numeric.joints.items():
+            costs[1 + joint] = value
+        self.costs = np.repeat(costs[self.groups], 3)
 
     def _goal_ramps(self) -> NDArray:
         """Return the shares (N,) of a ramp at which pins have the weight of goals that ramp, in the last stage."""

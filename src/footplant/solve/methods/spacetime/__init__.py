@@ -91,26 +91,8 @@ class Spacetime:
         search = Search(problem, rows, self.smoothness, self.iterations, progress)
         start = self._begin(problem, progress)
         found = None if start is None else (start if whole else start[frames]) - reference.motion
-        spacing = max(self.spacing * motion.fps / PAPER_RATE, self.least)
         closing = self._closing(problem) if self.exact else None
-        solved, gave_up = motion, False
-        while True:
-            knots = search.knots(spacing, span.start - int(frames[0]), len(span), self.window is not None)
-            if knots.count:
-                idle_steps = SPACETIME.idle_steps[0 if closing else 1]
-                found, moved = search.run(knots, found, idle_steps)
-                if search.give_up(moved):
-                    gave_up = True
-                    found, moved = search.run(knots, found, idle_steps)
-                root, local = np.array(motion.root), np.array(motion.rotations)
-                root[frames], local[frames] = moved.root, moved.rotations
-                solved = motion.like(root, local, motion.offsets)
-                watch.lap(f"{spacing:.3g} frames a knot", solved)
-            # closing by limbs adds jerk, so finer knots come first
-            least, enough = (1.0, 0.0) if closing is None else (2.0, CLOSED)
-            if not self.exact or search.met or search.worst <= enough or spacing <= least:
-                break
-            spacing = max(0.5 * spacing, least)
+        solved, gave_up = self._refine(search, watch, frames, span, found, closing is not None)
         places = rows.places + search.shifts[: len(rows.free)]
         notes = [
             f"{plant.title}: placed at ({', '.join(f'{value:.3f}' for value in place)}) by the optimisation"
@@ -126,6 +108,34 @@ class Spacetime:
             watch.lap("exact", solved)
             reachable = False
         return watch.finish("spacetime", solved, reachable=reachable, notes=notes)
+
+    def _refine(
+        self, search: Search, watch: Stopwatch, frames: NDArray, span: range, found: NDArray | None, closes: bool
+    ) -> tuple[Motion, bool]:
+        """Search with ever finer knots until the constraints are met; return the motion, and whether it gave any up.
+
+        found: displacement to begin with. closes: whether a last pass closes what splines leave.
+        """
+        motion = watch.problem.motion
+        spacing = max(self.spacing * motion.fps / PAPER_RATE, self.least)
+        # closing by limbs adds jerk, so finer knots come first
+        least, enough = (2.0, CLOSED) if closes else (1.0, 0.0)
+        idle_steps = SPACETIME.idle_steps[0 if closes else 1]
+        solved, gave_up = motion, False
+        while True:
+            knots = search.knots(spacing, span.start - int(frames[0]), len(span), self.window is not None)
+            if knots.count:
+                found, moved = search.run(knots, found, idle_steps)
+                if search.give_up(moved):
+                    gave_up = True
+                    found, moved = search.run(knots, found, idle_steps)
+                root, local = np.array(motion.root), np.array(motion.rotations)
+                root[frames], local[frames] = moved.root, moved.rotations
+                solved = motion.like(root, local, motion.offsets)
+                watch.lap(f"{spacing:.3g} frames a knot", solved)
+            if not self.exact or search.met or search.worst <= enough or spacing <= least:
+                return solved, gave_up
+            spacing = max(0.5 * spacing, least)
 
     def _span(self, problem: Problem) -> range:
         """Return the frames that may change."""

@@ -42,28 +42,8 @@ class Rows:
         motion = kinematics.motion
         self.skeleton, self.offsets = motion.skeleton, motion.offsets
         ordered = canonical(constraints)
-        self.free = [c for c in ordered if isinstance(c, Footplant) and is_found(c) and self._is_held(c)]
-        settled = {id(c): c.settled(kinematics) for c in self.free}
-        pinned = [c for c in ordered if is_pin(c) or id(c) in settled]
-        self.places = np.array([settled[id(c)].place for c in self.free], float).reshape(-1, 3)
-        self.pins = only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), inside)
-        self.targets = eased_targets(self.pins, kinematics)
-        of_plant = np.array([isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
-        # a foot that leaves a plant continues from there, and smoothness leads it to the next one; a hand returns
-        self.targets[of_plant] = self.pins.targets[of_plant]
-        number = {id(c): k for k, c in enumerate(self.free)}
-        owner_of = np.array([number.get(id(c), -1) for c in pinned], np.int64)
-        self.owners = owner_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
-        self.pin_rows = np.repeat(np.arange(len(inside)), np.diff(self.pins.starts))
-        masks = {None: np.ones(1 + len(self.skeleton), bool)}
-        masks |= {c.chain: self._allowed(c) for c in pinned if c.chain is not None}
-        numbers = {chain: k for k, chain in enumerate(masks)}
-        self.chains = np.stack(list(masks.values()))
-        chain_of = np.array([numbers[c.chain] for c in pinned], np.int64)
-        self.chain_of = chain_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
-        used = np.zeros(1 + len(self.skeleton), bool)
-        for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
-            used |= self._path(joint) & self.chains[chain]
+        pinned = self._gather_pins(ordered)
+        used = self._gather_chains(pinned)
         self.others, self.ties = [], []
         self.points: list[Point] = []
         """Points of heights, areas and limits."""
@@ -79,6 +59,37 @@ class Rows:
         self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
         self._weigh(pinned, ordered)
         self.heights = heights_of(self.others, kinematics.points(self.points), kinematics.frames)
+
+    def _gather_pins(self, ordered: Sequence[Constraint]) -> list[Constraint]:
+        """Collect the pins with their targets and, of footplants without a place, their owners; return them."""
+        kinematics = self.reference
+        self.free = [c for c in ordered if isinstance(c, Footplant) and is_found(c) and self._is_held(c)]
+        settled = {id(c): c.settled(kinematics) for c in self.free}
+        pinned = [c for c in ordered if is_pin(c) or id(c) in settled]
+        self.places = np.array([settled[id(c)].place for c in self.free], float).reshape(-1, 3)
+        self.pins = only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), self.inside)
+        self.targets = eased_targets(self.pins, kinematics)
+        of_plant = np.array([isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
+        # a foot that leaves a plant continues from there, and smoothness leads it to the next one; a hand returns
+        self.targets[of_plant] = self.pins.targets[of_plant]
+        number = {id(c): k for k, c in enumerate(self.free)}
+        owner_of = np.array([number.get(id(c), -1) for c in pinned], np.int64)
+        self.owners = owner_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
+        self.pin_rows = np.repeat(np.arange(len(self.inside)), np.diff(self.pins.starts))
+        return pinned
+
+    def _gather_chains(self, pinned: Sequence[Constraint]) -> NDArray:
+        """Number the chains of the pins, a row of groups each; return which groups (1+J,) move any pin."""
+        masks = {None: np.ones(1 + len(self.skeleton), bool)}
+        masks |= {c.chain: self._allowed(c) for c in pinned if c.chain is not None}
+        numbers = {chain: k for k, chain in enumerate(masks)}
+        self.chains = np.stack(list(masks.values()))
+        chain_of = np.array([numbers[c.chain] for c in pinned], np.int64)
+        self.chain_of = chain_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
+        used = np.zeros(1 + len(self.skeleton), bool)
+        for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
+            used |= self._path(joint) & self.chains[chain]
+        return used
 
     def _is_held(self, constraint: Constraint) -> bool:
         rows, active = constraint.active_rows(self.reference.frames, self.reference.motion.fps)
