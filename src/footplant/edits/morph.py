@@ -18,9 +18,8 @@ from footplant.feet.lead_in import (
     LeadIn,
     contacts_after_lead_in,
     dropped_lead_in,
-    lead_in_note,
     require_lead_in,
-    stand_lead_in,
+    with_lead_in,
 )
 from footplant.feet.planting import can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
@@ -90,9 +89,7 @@ def morph(
         )
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
-    if lead:
-        kept = stand_lead_in(solution.motion, moved, figure, contacts.ground, lead)
-        solution = replace(solution, motion=kept).noted(lead_in_note(lead, lead_in))
+    solution = with_lead_in(solution, moved, figure, contacts.ground, lead, lead_in)
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((moved, solution.motion), figure, contacts, against=judged, ground=contacts.ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))

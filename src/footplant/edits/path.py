@@ -25,9 +25,8 @@ from footplant.feet.lead_in import (
     LeadIn,
     contacts_after_lead_in,
     dropped_lead_in,
-    lead_in_note,
     require_lead_in,
-    stand_lead_in,
+    with_lead_in,
 )
 from footplant.feet.path_mapping import PathMapping, PlantAt, moved_ground
 from footplant.feet.planting import can_plant, chosen_method, solve_planted
@@ -146,10 +145,7 @@ def bend(
             chosen_method(method) or Hierarchical(), problem, Soles(plants, ground, deep, carried), held,
             progress,
         )  # fmt: skip
-    if lead:
-        solution = replace(solution, motion=stand_lead_in(solution.motion, carried, character, ground, lead)).noted(
-            lead_in_note(lead, lead_in)
-        )
+    solution = with_lead_in(solution, carried, character, ground, lead, lead_in)
     judged = (motion, character, contacts)
     before, after = measure_each((carried, solution.motion), character, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from footplant.constraints import Constraint
+from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import lower_to_soles
 from footplant.contacts.stillness import lead_in_frames
@@ -17,10 +17,9 @@ from footplant.feet.lead_in import (
     LeadIn,
     contacts_after_lead_in,
     dropped_lead_in,
-    lead_in_note,
     require_lead_in,
     split_lead_in,
-    stand_lead_in,
+    with_lead_in,
 )
 from footplant.feet.palms import palm_plants, without_idle_palms
 from footplant.feet.planting import EXTRA_LEVELS, can_plant, chosen_method, solve_planted
@@ -39,11 +38,13 @@ from footplant.feet.steps import (
 )
 from footplant.feet.tiptoe import plants_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
-from footplant.problem import Method, Problem, Progress, Status, Stopwatch
+from footplant.motion import Motion
+from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
 from footplant.quality.fidelity import fidelity
 from footplant.quality.measure import measure_each
 from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
-from footplant.solve.arms import solve_arms
+from footplant.skeleton import Character
+from footplant.solve.arms import ArmsResult, solve_arms
 from footplant.solve.choose_ik import editing_ik
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY
@@ -103,11 +104,7 @@ def retarget(
     as_copied = copied
     if not copy:
         copied = no_rougher(copied, target, source, clip.character, lead)
-    steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
-    extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
-    plants = plants_for(steps, target, stage.move, step_width_shifts(steps, source, clip.character, extra))
-    if not stage.guessed:
-        plants = with_foot_length(raised_to_ground(plants, stage.ground), target)
+    plants = _footplants(clip.character, source, target, contacts, stage, lead)
     given, target = target, target if same_bones(clip.character, target) else with_toe_tips(target)
     if target is not given:
         plants = plants_at_toe_tips(plants, given, target, copied)
@@ -134,26 +131,50 @@ def retarget(
             settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
         )  # fmt: skip
     else:
-        if method is None or (isinstance(method, Hierarchical) and method.ik is None):
-            # with the same bones, constraints that already hold change nothing, and straight knees stay straight
-            ik = editing_ik(copied, target) if same_bones(clip.character, target) else Hybrid(target)
-            method = replace(method or Hierarchical(), ik=ik, further=EXTRA_LEVELS)
+        method = _with_usual_ik(method, copied, target, same_bones(clip.character, target))
         solution = solve_soles(method, problem, soles, held, progress)
         if pose_arms is not None:
-            bounds = (
-                *soles_above_ground(target, soles, held),
-                *above_ground_constraints(target, stage.ground, held, parts=("palm",)),
-            )
-            watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
-            posed, reachable = pose_arms(solution.motion), solution.status is not Status.UNREACHABLE
-            solution = continued_solution(solution, watch, posed.motion, reachable).noted(*posed.notes)
-    if lead:
-        solution = replace(solution, motion=stand_lead_in(solution.motion, copied, target, stage.ground, lead)).noted(
-            lead_in_note(lead, lead_in)
-        )
+            solution = _then_arms(solution, problem, soles, held, pose_arms)
+    solution = with_lead_in(solution, copied, target, stage.ground, lead, lead_in)
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
     faithful = fidelity((clip.motion, clip.character), (solution.motion, target), depth="joints", copied=as_copied)
     report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
     solution = dropped_lead_in(replace(solution, report=report), lead, lead_in)
     return Result.of(clip, solution, given, source=clip, unsolved=None if copy else as_copied, ground=stage.ground)
+
+
+def _footplants(
+    character: Character, source: Kinematics, target: Character, contacts: Contacts, stage: Stage, lead: int
+) -> tuple[Footplant, ...]:
+    """Return the target's footplants: the source's steps on its stage, as much wider as its hips, on the ground."""
+    steps = find_steps(contacts, foot_length(character, "left"), lead)
+    extra = 0.0 if stage.kept else hip_width(target) / stage.scale - hip_width(character)
+    plants = plants_for(steps, target, stage.move, step_width_shifts(steps, source, character, extra))
+    return plants if stage.guessed else with_foot_length(raised_to_ground(plants, stage.ground), target)
+
+
+def _with_usual_ik(method: Method | None, copied: Motion, target: Character, same: bool) -> Method:
+    """Return a method; hierarchical fitting without an Ik, also for None, gets the usual one and finer levels.
+
+    same: whether source and target have the same bones.
+    """
+    if method is None or (isinstance(method, Hierarchical) and method.ik is None):
+        # with the same bones, constraints that already hold change nothing, and straight knees stay straight
+        ik = editing_ik(copied, target) if same else Hybrid(target)
+        return replace(method or Hierarchical(), ik=ik, further=EXTRA_LEVELS)
+    return method
+
+
+def _then_arms(
+    solution: Solution, problem: Problem, soles: Soles, frames: range, pose_arms: Callable[[Motion], ArmsResult]
+) -> Solution:
+    """Return a solution of the body with the stage of the arms after it, measured together with soles and palms."""
+    target = problem.character
+    bounds = (
+        *soles_above_ground(target, soles, frames),
+        *above_ground_constraints(target, soles.ground, frames, parts=("palm",)),
+    )
+    watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
+    posed, reachable = pose_arms(solution.motion), solution.status is not Status.UNREACHABLE
+    return continued_solution(solution, watch, posed.motion, reachable).noted(*posed.notes)

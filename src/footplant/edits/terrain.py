@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.contacts.detection import Contacts
@@ -24,15 +25,16 @@ from footplant.feet.lead_in import (
     LeadIn,
     contacts_after_lead_in,
     dropped_lead_in,
-    lead_in_note,
     require_lead_in,
-    stand_lead_in,
+    with_lead_in,
 )
 from footplant.feet.planting import can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.steps import (
+    Places,
+    Step,
     find_steps,
     foot_length,
     hip_width,
@@ -45,6 +47,7 @@ from footplant.feet.swing import move_feet_to_ground
 from footplant.feet.tiptoe import places_at_toe_tips, with_toe_tips
 from footplant.io.ground_files import Course, load_ground
 from footplant.kinematics import Kinematics
+from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
 from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
@@ -81,33 +84,25 @@ def terrain(
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to lay on a ground, got none in {clip.name!r}")
     method = chosen_method(method)
-    if isinstance(ground, str | Path):
-        scale = 1.0 if target is None or keep_footsteps else leg_ratio(clip.character, target)
-        ground = load_ground(str(ground), Course.of(clip.motion, clip.character, scale))
-    ground = as_ground(ground)
-    mover = clip.character if target is None else target
-    whole, onto = with_attached_feet(clip), None if target is None else attach_feet(target)
-    if (whole is not clip and target is None) or onto is not target:
+    same, mover = target is None, clip.character if target is None else target
+    ground = _terrain_for(ground, clip, mover, keep_footsteps or same)
+    whole = attach_feet(mover)
+    if whole is not mover:
         refuse_constraints_on_detached_feet(mover, constraints)
         made = terrain(
-            whole if target is None else clip, ground, doorways, target=onto, keep_footsteps=keep_footsteps,
-            method=method, contacts=contacts, lead_in=lead_in, progress=progress,
+            with_attached_feet(clip) if same else clip, ground, doorways, target=None if same else whole,
+            keep_footsteps=keep_footsteps, method=method, contacts=contacts, lead_in=lead_in, progress=progress,
         )  # fmt: skip
         return detach_feet(made, mover)
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead)
-    same = target is None
-    target = clip.character if target is None else target
-    stage = Stage.of(clip, target, contacts, keep_footsteps or same)
-    motion = clip.motion
+    stage = Stage.of(clip, mover, contacts, keep_footsteps or same)
+    motion, target = clip.motion, mover
     if not same:
-        motion = transfer(motion, clip.character, target, stride=stage.scale, about=stage.start)
+        motion = transfer(motion, clip.character, mover, stride=stage.scale, about=stage.start)
+        target = with_toe_tips(mover)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
-    extra = 0.0 if keep_footsteps or same else hip_width(target) / stage.scale - hip_width(clip.character)
-    track = step_width_shifts(steps, Kinematics(clip.motion), clip.character, extra)
-    figure = target if same else with_toe_tips(target)
-    level = places_at_toe_tips(transferred_places(steps, figure, stage.move, track), steps, target, figure, motion)
-    target = figure
+    level = _places_on_level_ground(steps, clip, mover, target, stage, motion)
     footings = [find_footing(step, places, target, stage.ground, ground) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
     plants = without_overlap(plants, motion.fps)
@@ -124,16 +119,30 @@ def terrain(
         solution = solve_planted(problem, plants, ground, held, unlevelled=start, progress=progress)
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
-    if lead:
-        solution = replace(solution, motion=stand_lead_in(solution.motion, motion, target, ground, lead)).noted(
-            lead_in_note(lead, lead_in)
-        )
+    solution = with_lead_in(solution, motion, target, ground, lead, lead_in)
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     solution = solution.noted(*_step_notes(footings), *_doorway_notes(solution, target, doorways))
     solution = dropped_lead_in(solution, lead, lead_in)
     return Result.of(clip, solution, mover, source=clip, unsolved=None if same else motion, ground=ground)
+
+
+def _terrain_for(ground: Ground | float | str | Path, clip: Clip, mover: Character, keep_footsteps: bool) -> Ground:
+    """Return the ground; one that is given as text is made as long as the way that the mover goes."""
+    if isinstance(ground, str | Path):
+        scale = 1.0 if keep_footsteps else leg_ratio(clip.character, mover)
+        ground = load_ground(str(ground), Course.of(clip.motion, clip.character, scale))
+    return as_ground(ground)
+
+
+def _places_on_level_ground(
+    steps: Sequence[Step], clip: Clip, mover: Character, target: Character, stage: Stage, motion: Motion
+) -> list[Places]:
+    """Return where heels and balls are planted on the stage's own ground; target: the mover with its toe tips."""
+    extra = 0.0 if stage.kept else hip_width(mover) / stage.scale - hip_width(clip.character)
+    shifts = step_width_shifts(steps, Kinematics(clip.motion), clip.character, extra)
+    return places_at_toe_tips(transferred_places(steps, target, stage.move, shifts), steps, mover, target, motion)
 
 
 def _step_notes(footings: Sequence[Footing]) -> list[str]:

@@ -89,6 +89,19 @@ def stand_lead_in(motion: Motion, copied: Motion, target: Character, ground: Gro
     return join_lead_in(copied[:lead], motion[lead:], target, ground)
 
 
+def with_lead_in(
+    solution: Solution, copied: Motion, target: Character, ground: Ground, lead: int, wish: LeadIn
+) -> Solution:
+    """Return a solution with its lead-in frames as copied, standing on the ground, and a note on what becomes of them.
+
+    A solution without a lead-in stays as it is. `dropped_lead_in` drops the frames, after they have been measured.
+    """
+    if not lead:
+        return solution
+    motion = stand_lead_in(solution.motion, copied, target, ground, lead)
+    return replace(solution, motion=motion).noted(lead_in_note(lead, wish))
+
+
 def dropped_lead_in(solution: Solution, lead: int, wish: LeadIn) -> Solution:
     """Return a solution with its first `lead` frames, a lead-in that is kept, or without them."""
     if not lead or wish == "keep":

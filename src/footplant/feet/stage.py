@@ -52,6 +52,8 @@ class Stage:
     """Ground that the target walks on."""
     snap: float
     """Metres; contacts nearer to the ground than this are put on it. 0 where the ground is interpolated from them."""
+    kept: bool = False
+    """Whether footsteps stay where they are in the world, and as wide."""
 
     @property
     def guessed(self) -> bool:
@@ -73,7 +75,8 @@ class Stage:
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)
         guessed = isinstance(contacts.ground, InterpolatedGround | LoweredGround)
-        return cls(start, scale, rise, ground, 0.0 if guessed else SUPPORT.near_ground * clip.character.height * scale)
+        snap = 0.0 if guessed else SUPPORT.near_ground * clip.character.height * scale
+        return cls(start, scale, rise, ground, snap, keep_footsteps)
 
     def move(self, places: NDArray) -> NDArray:
         """Return places (N, 3) of the source moved to the target; those near the ground are put on it."""
