@@ -63,6 +63,11 @@ class ReadOptions:
     height: Height = None
     damaged: Damaged = False
 
+    @property
+    def chosen(self) -> list[str]:
+        """Which parts of a file were chosen: "take", "figure"."""
+        return [name for name in ("take", "figure") if getattr(self, name) is not None]
+
     def given(self, file: str) -> dict[str, Any]:
         """Return the given options as keyword arguments of `io.load`; raise for options that the format lacks."""
         from inspect import signature

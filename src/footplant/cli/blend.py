@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footplant.cli.loading import load_clip, load_target
-from footplant.cli.options import spread
+from footplant.cli.options import options, spread
 from footplant.cli.solving import ResultOptions, solving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from footplant.blending.blend import WeightCurve
+    from footplant.blending.registration import Registration
     from footplant.clip import Clip
     from footplant.skeleton import Character
 
@@ -52,10 +53,10 @@ def character_for(name: str | None) -> Character | None:
     return None if name is None else load_target(name)
 
 
-@spread
-def blend(
-    files: Files,
-    *,
+@options
+class WeightOptions:
+    """How much each clip weighs."""
+
     weights: Annotated[
         str | None,
         typer.Option(
@@ -63,13 +64,13 @@ def blend(
             metavar="W,W… | T:W,W… T:W,W…",
             help='Weight of each clip: "0.3,0.7", or keys in seconds: "0:1,0 2:0,1" (default: equal).',
         ),
-    ] = None,
-    speed: Annotated[
-        float | None, typer.Option(metavar="M/S", help="Choose the weights for this speed instead.")
-    ] = None,
+    ] = None
+    speed: Annotated[float | None, typer.Option(metavar="M/S", help="Choose the weights for this speed instead.")] = (
+        None
+    )
     turn: Annotated[
         float | None, typer.Option(metavar="RAD/S", help="Choose the weights for this turning speed to the left.")
-    ] = None,
+    ] = None
     part: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,15 +78,45 @@ def blend(
             metavar="PART=W,W…",
             help="Separate weights for left_arm, right_arm, upper_body, head or a role.",
         ),
-    ] = None,
+    ] = None
+
+    def check(self) -> None:
+        """Raise when weights are given twice."""
+        from footplant.errors import FormatError
+
+        if self.weights is not None and (self.speed is not None or self.turn is not None):
+            raise FormatError("expected either --weights or --speed and --turn, got both")
+
+
+@options
+class RegisterOptions:
+    """How the clips are brought into step."""
+
     reference: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Clip that the others are registered to (default: automatic)."),
-    ] = None,
+    ] = None
     as_they_are: Annotated[
         bool, typer.Option("--as-they-are", help="No time warp: play all clips from their start (a wave on a run).")
-    ] = False,
-    loops: Annotated[bool, typer.Option("--loops", help="All clips are loops; see --cycles.")] = False,
+    ] = False
+    loops: Annotated[bool, typer.Option("--loops", help="All clips are loops; see --cycles.")] = False
+
+    def register(self, clips: Sequence[Clip], target: Character | None) -> Registration:
+        """Return the registration of clips on a character; None: the first one's."""
+        from footplant.blending.registration import register, side_by_side
+
+        if self.as_they_are:
+            return side_by_side(clips, character=target)
+        first = None if self.reference is None else self.reference - 1
+        return register(clips, reference=first, ends="loop" if self.loops else "free", character=target)
+
+
+@spread
+def blend(
+    files: Files,
+    *,
+    sharing: WeightOptions,
+    registering: RegisterOptions,
     cycles: Annotated[int, typer.Option(min=1, help="Number of cycles for loops.")] = 1,
     fps: Rate = None,
     character: OnCharacter = None,
@@ -99,32 +130,26 @@ def blend(
     Example: footplant blend sample:walk sample:run --weights 0.5,0.5 -o jog.glb
     """
     from footplant.blending import blend as blending
-    from footplant.blending.registration import register, side_by_side
     from footplant.errors import FormatError
 
     if len(files) < 2:
         raise FormatError(f"expected two or more clips to blend, got {len(files)}")
-    if weights is not None and (speed is not None or turn is not None):
-        raise FormatError("expected either --weights or --speed and --turn, got both")
-    if reference is not None and reference > len(files):
-        raise FormatError(f"expected --reference to be 1 to {len(files)}, got {reference}")
-    curve = None if weights is None else read_weights(weights, len(files))
-    parts = dict(_read_part(text, len(files)) for text in part or ())
+    sharing.check()
+    if registering.reference is not None and registering.reference > len(files):
+        raise FormatError(f"expected --reference to be 1 to {len(files)}, got {registering.reference}")
+    curve = None if sharing.weights is None else read_weights(sharing.weights, len(files))
+    parts = dict(_read_part(text, len(files)) for text in sharing.part or ())
     holding = method_for(method)
     result.check(*files)
     clips = [load_clip(file, humanoid=True, frames=True) for file in files]
     target = character_for(character)
     with solving("blending") as progress:
         progress("registering", 0.0)
-        if as_they_are:
-            registration = side_by_side(clips, character=target)
-        else:
-            first = None if reference is None else reference - 1
-            registration = register(clips, reference=first, ends="loop" if loops else "free", character=target)
+        registration = registering.register(clips, target)
         if curve is not None:
             shares = curve
-        elif speed is not None or turn is not None:
-            shares = blending.weights_for(registration, speed=speed, turn=turn)
+        elif sharing.speed is not None or sharing.turn is not None:
+            shares = blending.weights_for(registration, speed=sharing.speed, turn=sharing.turn)
         else:
             shares = [1.0] * len(files)
         solution = blending.blend(

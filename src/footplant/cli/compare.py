@@ -9,9 +9,51 @@ import typer
 
 from footplant.cli.arguments import ClipFile, Json, ReadOptions
 from footplant.cli.loading import load_clip, load_target
-from footplant.cli.options import spread
+from footplant.cli.options import options, spread
 from footplant.cli.output import note, print_json, print_table, refuse_to_overwrite, working
 from footplant.cli.solving import Exact, Overwrite, further_constraints, solving
+
+
+@options
+class MethodOptions:
+    """Which methods run, and how."""
+
+    methods: Annotated[str | None, typer.Option(metavar="A,B,…", help="Methods, in this order (default: all).")] = None
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Runs per method; the shortest time counts.")] = 2
+    exact: Exact = True
+
+    def names(self) -> tuple[str, ...]:
+        """Return the methods' names; raise for one that there is not."""
+        from footplant.solve.methods import NAMES, method_of
+
+        given = self.methods
+        names = NAMES if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+        for name in names:
+            method_of(name)
+        return names
+
+
+@options
+class PictureOptions:
+    """Where a picture is drawn."""
+
+    out: Annotated[str | None, typer.Option("-o", "--out", metavar="PNG", help="Draw the solutions side by side.")] = (
+        None
+    )
+    overwrite: Overwrite = False
+
+    def check(self, file: str) -> None:
+        """Raise, before any work is done, when the picture cannot be written."""
+        from footplant.errors import FormatError
+
+        if self.out is None:
+            return
+        path = Path(self.out)
+        refuse_to_overwrite(file, path, self.overwrite)
+        if path.suffix.lower() != ".png":
+            raise FormatError(f"expected a picture ending in .png, got {path.suffix or 'no ending'!r}", path=self.out)
+        if not path.parent.is_dir():
+            raise FormatError("there is no such folder", path=path.parent)
 
 
 @spread
@@ -25,20 +67,15 @@ def compare(
         str | None,
         typer.Option(metavar="FILE", help="Constraints (TOML or JSON) to meet, with --to or without."),
     ] = None,
-    methods: Annotated[str | None, typer.Option(metavar="A,B,…", help="Methods, in this order (default: all).")] = None,
-    out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="PNG", help="Draw the solutions side by side.")
-    ] = None,
     keep_footsteps: Annotated[
         bool,
         typer.Option(
             "--keep-footsteps/--scale-footsteps", help="Keep the source's footsteps, or scale them with the legs."
         ),
     ] = False,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Runs per method; the shortest time counts.")] = 2,
-    exact: Exact = True,
+    running: MethodOptions,
+    picture: PictureOptions,
     reading: ReadOptions,
-    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Solve the same problem with several methods and compare the solutions.
@@ -50,35 +87,27 @@ def compare(
     from footplant.edits.compare import COLUMNS
     from footplant.edits.compare import compare as solve
     from footplant.errors import FormatError
-    from footplant.solve.methods import NAMES, method_of
 
-    wanted = NAMES if methods is None else tuple(name.strip() for name in methods.split(",") if name.strip())
-    for name in wanted:
-        method_of(name)
+    names = running.names()
     if to is None and constraints is None:
         raise FormatError("expected --to CHARACTER or --constraints FILE to compare methods on, got neither")
-    if out is not None:
-        refuse_to_overwrite(file, Path(out), overwrite)
-        if Path(out).suffix.lower() != ".png":
-            raise FormatError(f"expected a picture ending in .png, got {Path(out).suffix or 'no ending'!r}", path=out)
-        if not Path(out).parent.is_dir():
-            raise FormatError("there is no such folder", path=Path(out).parent)
+    picture.check(file)
     clip = load_clip(file, reading, humanoid=to is not None, frames=True)
     character = None if to is None else load_target(to)
     shown_on = clip.character if character is None else character
     extra = further_constraints(constraints, clip, shown_on)
     with solving("comparing") as progress:
         found = solve(
-            clip, character, wanted, constraints=extra, keep_footsteps=keep_footsteps, exact=exact, repeats=repeats,
-            progress=progress,
+            clip, character, names, constraints=extra, keep_footsteps=keep_footsteps, exact=running.exact,
+            repeats=running.repeats, progress=progress,
         )  # fmt: skip
-    if out is not None:
+    if picture.out is not None:
         from footplant import plot
 
-        with working(f"drawing {out}"):
-            plot.comparison_sheet(found, out)
+        with working(f"drawing {picture.out}"):
+            plot.comparison_sheet(found, picture.out)
     if json:
-        print_json({"command": "compare", "input": file, "to": to, "picture": out, **found.to_dict()})
+        print_json({"command": "compare", "input": file, "to": to, "picture": picture.out, **found.to_dict()})
         return
     rows = [
         [row.method, row.status or "failed", *(_short(getattr(row, key)) for key, _ in COLUMNS)] for row in found.rows

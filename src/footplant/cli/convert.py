@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter, signature
 from pathlib import Path
@@ -16,11 +16,10 @@ from footplant.cli.arguments import ClipFile, GroundAt, Json, ReadOptions, forma
 from footplant.cli.kernels import prepare_kernels
 from footplant.cli.loading import load_clip
 from footplant.cli.losses import listing, losses
-from footplant.cli.options import spread
+from footplant.cli.options import options, spread
 from footplant.cli.output import (
-    note,
-    print_facts,
     print_json,
+    print_written,
     progress,
     refuse_to_overwrite,
     working,
@@ -29,7 +28,58 @@ from footplant.cli.robot import Order, RobotFile, convert_robot_file
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
+    from footplant.feet.floor import Floor
     from footplant.skeleton import Character
+
+
+@options
+class WriteOptions:
+    """How a motion is written, and onto what."""
+
+    to_units: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            help="Unit to write (BVH, FBX, TRC): m, cm, … (default: as read from BVH or markers, else cm).",
+        ),
+    ] = None
+    to_up: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS", help="Vertical axis to write (BVH, TRC): y, z, … (default: as read from BVH, else y)."
+        ),
+    ] = None
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Arrays to write (.npz): footplant (the default), smpl, smplh or smplx; with --robot unitree, gmr, "
+            "asap, mjlab or qpos.",
+        ),
+    ] = None
+    robot: RobotFile = None
+    order: Order = "mujoco"
+    character: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same skeleton).")
+    ] = None
+
+    def given(self, target: Path, module: ModuleType) -> dict[str, Any]:
+        """Return the given options as keyword arguments of a format's `save`; raise for those that it lacks."""
+        from footplant.errors import FormatError
+        from footplant.io import formats
+
+        if self.layout is not None and "layout" not in _parameters(module):
+            raise FormatError(f"--layout is for .npz; {target.suffix} has one layout", path=target)
+        given = (("units", unit(self.to_units)), ("up", self.to_up), ("layout", self.layout))
+        options = {name: value for name, value in given if value is not None}
+        for name in options.keys() - {"layout"}:
+            if name not in _parameters(module):
+                able = sorted({e for e, other in formats().items() if name in _parameters(other)})
+                fixed = {"units": "unit", "up": "vertical axis"}[name]
+                raise FormatError(
+                    f"--to-{name} is for {', '.join(able)}; {target.suffix} has a fixed {fixed}", path=target
+                )
+        return options
 
 
 @spread
@@ -41,32 +91,7 @@ def convert(
     *,
     out_option: Annotated[str | None, typer.Option("-o", "--out", metavar="OUT", help="The same as an option.")] = None,
     reading: ReadOptions,
-    to_units: Annotated[
-        str | None,
-        typer.Option(
-            metavar="UNIT",
-            help="Unit to write (BVH, FBX, TRC): m, cm, … (default: as read from BVH or markers, else cm).",
-        ),
-    ] = None,
-    to_up: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AXIS", help="Vertical axis to write (BVH, TRC): y, z, … (default: as read from BVH, else y)."
-        ),
-    ] = None,
-    layout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Arrays to write (.npz): footplant (the default), smpl, smplh or smplx; with --robot unitree, gmr, "
-            "asap, mjlab or qpos.",
-        ),
-    ] = None,
-    robot: RobotFile = None,
-    order: Order = "mujoco",
-    character: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same skeleton).")
-    ] = None,
+    writing: WriteOptions,
     ground: GroundAt = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     json: Json = False,
@@ -77,63 +102,79 @@ def convert(
 
     Example: footplant convert sample:walk walk.bvh
     """
-    from footplant.io import SAMPLE, find_format, format_of, holds_markers, load_character, save, writer_of
-    from footplant.io.contents import compare_contents, count_contents
+    from footplant.io import SAMPLE, find_format, format_of, holds_markers, save, writer_of
 
     out = _one_target(out, out_option)
-    if robot is not None:
-        convert_robot_file(file, out, robot, reading, layout, order, overwrite, json)
+    if writing.robot is not None:
+        convert_robot_file(file, out, writing.robot, reading, writing.layout, writing.order, overwrite, json)
         return
     target = Path(out)
     refuse_to_overwrite(file, target, overwrite)
     if find_format(out) is None:
         writer_of(out)
     if holds_markers(file) or holds_markers(out):
-        markers.convert(file, out, reading, to_units, to_up, json, character=character)
+        markers.convert(file, out, reading, writing.to_units, writing.to_up, json, character=writing.character)
         return
     module = writer_of(out)
-    options = _writing_options(target, module, to_units, to_up, layout)
+    options = writing.given(target, module)
     clips = _read(file, module, reading)
     figures = reading.figure is None and _can_write_others(clips[0], module)
     every = len(clips) > 1 or len(clips[0].takes) <= 1
     source = None if file.startswith(SAMPLE) else format_of(file)
-    chosen = [name for name, value in (("take", reading.take), ("figure", reading.figure)) if value is not None]
+    chosen = reading.chosen
     lost = losses(clips[0], source, module, takes=every, figures=figures, chosen=chosen)
-    if layout not in (None, "footplant"):
-        lost += _lost_parameters(clips[0], module, layout)
+    lost += _lost_parameters(clips[0], module, writing.layout)
     if not figures:
         clips = [replace(clip, others=()) for clip in clips]
-    if character is not None:
-        onto = load_character(character)
-        clips = [_onto_character(clip, onto, character) for clip in clips]
+    if writing.character is not None:
+        clips = _onto_character(clips, writing.character)
+    clips, floor = _with_floor_at(clips, ground)
     if len(clips) > 1:
         options["takes"] = clips
     elif not every and "keep_takes" in _parameters(module):
         options["keep_takes"] = False
-    floor = None
-    if ground is not None:
-        from footplant.feet.floor import put_floor_at, raised
-
-        # all takes move together, so that they stay consistent
-        first, floor = put_floor_at(clips[0], ground)
-        by = 0.0 if floor is None else ground - floor.level
-        clips = [first, *(raised(clip, by) for clip in clips[1:])]
-        if len(clips) > 1:
-            options["takes"] = clips
-    clip = clips[0]
     with working(f"writing {target}"):
-        save(target, clip, **options)
-        before = clip.contents if character is None else {}
+        save(target, clips[0], **options)
+        before = clips[0].contents if writing.character is None else {}
         before = {what: count for what, count in before.items() if not (what == "takes" and chosen)}
-        after = {"takes": len(clips), **count_contents(target)}
-        # a project contains the character's own file, if it has one
-        if "constraints" not in module.holds or (clip.character.skin is not None and clip.character.skin.looks):
-            lost += compare_contents(before, after, lost, files=f"{target.suffix.lower()} files")
-    facts: dict[str, Any] = {
+        lost += _lost_contents(target, module, clips, before, lost)
+    notes = [*clips[0].notes, *([] if floor is None else [f"{floor}; it was moved to {ground:g} m"])]
+    facts = {**_facts(file, out, clips), "lost": lost, "floor": None if floor is None else floor.level, "notes": notes}
+    print_json(facts) if json else _print(f"{file} → {out}", facts)
+
+
+def _with_floor_at(clips: list[Clip], ground: float | None) -> tuple[list[Clip], Floor | None]:
+    """Return all takes moved by the height that puts the first one's floor at a level, and that floor."""
+    from footplant.feet.floor import put_floor_at, raised
+
+    if ground is None:
+        return clips, None
+    # all takes move together, so that they stay consistent
+    first, floor = put_floor_at(clips[0], ground)
+    by = 0.0 if floor is None else ground - floor.level
+    return [first, *(raised(clip, by) for clip in clips[1:])], floor
+
+
+def _lost_contents(
+    target: Path, module: ModuleType, clips: Sequence[Clip], before: Mapping[str, int], lost: Sequence[str]
+) -> list[str]:
+    """Return what is counted in the input and not in the file that was written, and is not known to be lost yet."""
+    from footplant.io.contents import compare_contents, count_contents
+
+    after, skin = {"takes": len(clips), **count_contents(target)}, clips[0].character.skin
+    # a project contains the character's own file, if it has one
+    if "constraints" in module.holds and (skin is None or not skin.looks):
+        return []
+    return compare_contents(before, after, lost, files=f"{target.suffix.lower()} files")
+
+
+def _facts(file: str, out: str, clips: Sequence[Clip]) -> dict[str, Any]:
+    clip = clips[0]
+    return {
         "input": file,
-        "output": str(target),
+        "output": str(Path(out)),
         "format": format_name(out),
-        "bytes": target.stat().st_size,
+        "bytes": Path(out).stat().st_size,
         "frames": len(clip.motion),
         "fps": clip.motion.fps,
         "joints": len(clip.motion.skeleton),
@@ -141,26 +182,19 @@ def convert(
         "takes": len(clips),
         "figures": 1 + len(clip.others),
         "character": clip.character.name,
-        "lost": lost,
-        "floor": None if floor is None else floor.level,
-        "notes": [*clip.notes, *([] if floor is None else [f"{floor}; it was moved to {ground:g} m"])],
     }
-    if json:
-        print_json(facts)
-        return
+
+
+def _print(title: str, facts: Mapping[str, Any]) -> None:
     rate = f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['joints']} joints"
-    rows = {"wrote": f"{facts['bytes']:,} bytes of {facts['format']}", "frames": rate}
-    if len(clips) > 1:
-        rows = {**rows, "frames": f"{rate}, in the first of {len(clips)} takes"}
-    print_facts(f"{file} → {out}", rows)
-    for text in lost:
-        print(f"  lost: {text}")
-    for text in facts["notes"]:
-        note(f"note: {text}")
+    takes = f", in the first of {facts['takes']} takes" if facts["takes"] > 1 else ""
+    print_written(title, facts, rate + takes)
 
 
-def _lost_parameters(clip: Clip, module: ModuleType, layout: str) -> list[str]:
+def _lost_parameters(clip: Clip, module: ModuleType, layout: str | None) -> list[str]:
     """Return what the parameters of a body model cannot hold; nothing for a layout that `save` will refuse."""
+    if layout in (None, "footplant"):
+        return []
     return module.smpl_losses(clip, layout) if layout in module.MODELS else []
 
 
@@ -206,25 +240,15 @@ def _parameters(module: ModuleType) -> Mapping[str, Parameter]:
     return signature(module.save).parameters if hasattr(module, "save") else {}
 
 
-def _writing_options(
-    target: Path, module: ModuleType, units: str | None, up: str | None, layout: str | None
-) -> dict[str, Any]:
-    from footplant.errors import FormatError
-    from footplant.io import formats
+def _onto_character(clips: Sequence[Clip], file: str) -> list[Clip]:
+    """Return the clips on the character of a file, which has the same skeleton."""
+    from footplant.io import load_character
 
-    if layout is not None and "layout" not in _parameters(module):
-        raise FormatError(f"--layout is for .npz; {target.suffix} has one layout", path=target)
-    given = (("units", unit(units)), ("up", up), ("layout", layout))
-    options = {name: value for name, value in given if value is not None}
-    for name in options.keys() - {"layout"}:
-        if name not in _parameters(module):
-            able = sorted({e for e, other in formats().items() if name in _parameters(other)})
-            fixed = {"units": "unit", "up": "vertical axis"}[name]
-            raise FormatError(f"--to-{name} is for {', '.join(able)}; {target.suffix} has a fixed {fixed}", path=target)
-    return options
+    character = load_character(file)
+    return [_clip_onto(clip, character, file) for clip in clips]
 
 
-def _onto_character(clip: Clip, character: Character, file: str) -> Clip:
+def _clip_onto(clip: Clip, character: Character, file: str) -> Clip:
     """Return the motion on another character with the same skeleton, whatever the order of its joints."""
     import numpy as np
 

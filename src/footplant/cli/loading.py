@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from footplant.cli.arguments import ReadOptions
 from footplant.cli.kernels import prepare_kernels
 from footplant.cli.markers import load as load_markers
+from footplant.cli.options import options
 from footplant.cli.output import working
 from footplant.cli.solving import solving
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
+    from footplant.markers import Markers
     from footplant.result import Result
     from footplant.skeleton import Character
+
+
+@options
+class MarkerSolveOptions:
+    """How optical markers are solved."""
+
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOML", help="Positions of markers: a table of label = landmark or segment, e.g. M1 = 'left knee'."
+        ),
+    ] = None
+    pose: Annotated[
+        int | None,
+        typer.Option(metavar="FRAME", help="A frame with a T-pose, from which unknown labels are identified."),
+    ] = None
+    figure: Annotated[
+        str | None, typer.Option(metavar="SUBJECT", help="Which of several subjects (default: most markers).")
+    ] = None
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TAKE",
+            help="Another take of the same markers, e.g. a range of motion, for lengths and marker positions.",
+        ),
+    ] = None
+    smooth: Annotated[
+        bool, typer.Option("--smooth", help="Solve all frames together, as smoothly as the markers allow.")
+    ] = False
 
 
 def load_clip(file: str, reading: ReadOptions | None = None, *, humanoid: bool = False, frames: bool = False) -> Clip:
@@ -30,8 +63,7 @@ def load_clip(file: str, reading: ReadOptions | None = None, *, humanoid: bool =
     prepare_kernels()
     if holds_markers(file):
         reading.refuse_for_markers(file)
-        options = {"units": reading.units, "up": reading.up, "fps": reading.fps, "damaged": reading.damaged}
-        clip = solve_file(file, subject=reading.figure, **options)[0].clip
+        clip = solve_file(file, replace(reading, figure=None), MarkerSolveOptions(figure=reading.figure))[0].clip
     else:
         with working(f"reading {file}"):
             clip = load(file, **reading.given(file))
@@ -59,33 +91,23 @@ def load_target_clip(file: str, **options: Any) -> Clip:
 
 
 def solve_file(
-    file: str,
-    base: Any = None,
-    *,
-    labels: str | None = None,
-    pose: int | None = None,
-    subject: str | None = None,
-    calibration: str | None = None,
-    smooth: bool = False,
-    units: str | None = None,
-    up: str | None = None,
-    fps: float | None = None,
-    damaged: bool = False,
-) -> tuple[Result, Any]:
-    """Read markers and solve them; return the solved clip and the markers. Errors name the file."""
+    file: str, reading: ReadOptions, how: MarkerSolveOptions, base: Character | None = None
+) -> tuple[Result, Markers]:
+    """Read markers and solve them; return the solved clip and the markers. Errors name the file.
+
+    base: the character whose proportions are fitted; None: the usual one.
+    """
     from footplant.errors import ConstraintError, FormatError, MotionError
     from footplant.optical.solve import solve_markers
 
-    reading = ReadOptions(units=units, up=up, fps=fps)
-    markers = load_markers(file, replace(reading, damaged=damaged))
-    calibration_markers = None if calibration is None else load_markers(calibration, reading)
-    table = None if labels is None else _read_table(labels)
+    markers = load_markers(file, reading)
+    calibration = None if how.calibration is None else load_markers(how.calibration, replace(reading, damaged=False))
+    table = None if how.labels is None else _read_table(how.labels)
     with solving("solving markers") as progress:
         try:
             return solve_markers(
-                markers, base, table=table, pose_frame=pose, subject=subject, calibration=calibration_markers,
-                smooth=smooth,
-                progress=progress,
+                markers, base, table=table, pose_frame=how.pose, subject=how.figure, calibration=calibration,
+                smooth=how.smooth, progress=progress,
             ), markers  # fmt: skip
         except (MotionError, ConstraintError) as error:
             raise FormatError(str(error), path=file) from error

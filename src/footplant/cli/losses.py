@@ -39,17 +39,23 @@ def losses(
             f"bones that change their length over time: {files} have fixed lengths, which moves joints by up to "
             f"{1000.0 * _moved_by_fixed_bones(clip):.3g} mm"
         )
-    stated = frozenset() if source is None else source.holds
-    if clip.character.roles is not None and "roles" in stated - target.holds:
-        lost.append(f"joint roles: {files} do not state them, so they will be detected again")
-    if clip.character.contacts and "contacts" in stated - target.holds:
-        lost.append(f"contact points, masses and limits: {files} cannot hold them, so they will be computed again")
+    lost += _lost_body(clip, frozenset() if source is None else source.holds - target.holds, files)
     kept = {name: len(getattr(clip.layout, name, ())) for name in ("constraints", "edits")}
     if any(kept.values()) and "constraints" not in target.holds:
         what = " and ".join(f"{count} {name if count > 1 else name[:-1]}" for name, count in kept.items() if count)
         lost.append(f"{what}: only .footplant files hold them")
     if hasattr(target, "further_losses"):
         lost += target.further_losses(clip)
+    return lost
+
+
+def _lost_body(clip: Clip, unheld: frozenset[str], files: str) -> list[str]:
+    """Return what the source states about the body and is found again; unheld: what the target does not hold."""
+    lost = []
+    if clip.character.roles is not None and "roles" in unheld:
+        lost.append(f"joint roles: {files} do not state them, so they will be detected again")
+    if clip.character.contacts and "contacts" in unheld:
+        lost.append(f"contact points, masses and limits: {files} cannot hold them, so they will be computed again")
     return lost
 
 

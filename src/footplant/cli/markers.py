@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli.arguments import ReadOptions, format_name, unit
-from footplant.cli.output import note, print_facts, print_json, print_table, working
+from footplant.cli.output import note, print_facts, print_json, print_table, print_written, working
 
 if TYPE_CHECKING:
     from footplant.markers import Markers
@@ -168,13 +168,10 @@ def convert(
     }
     if json:
         print_json(facts)
-        return
-    rate = f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['markers']} markers"
-    print_facts(f"{file} → {out}", {"wrote": f"{facts['bytes']:,} bytes of {facts['format']}", "frames": rate})
-    for text in lost:
-        print(f"  lost: {text}")
-    for text in facts["notes"]:
-        note(f"note: {text}")
+    else:
+        print_written(
+            f"{file} → {out}", facts, f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['markers']} markers"
+        )
 
 
 def _refuse_mixture(file: str, out: str) -> None:

@@ -74,6 +74,15 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     _print_titled(title, table)
 
 
+def print_written(title: str, facts: Mapping[str, Any], frames: str) -> None:
+    """Print what a conversion wrote, what was lost, and notes; facts: format, bytes, lost, notes."""
+    print_facts(title, {"wrote": f"{facts['bytes']:,} bytes of {facts['format']}", "frames": frames})
+    for text in facts["lost"]:
+        print(f"  lost: {text}")
+    for text in facts["notes"]:
+        note(f"note: {text}")
+
+
 def _print_titled(title: str, table: Table) -> None:
     """Print the title on its own line: inside the table it would be wrapped to the table's width."""
     from rich.text import Text

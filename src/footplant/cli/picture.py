@@ -10,8 +10,19 @@ import typer
 from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Json, ReadOptions
 from footplant.cli.loading import load_clip
-from footplant.cli.options import spread
+from footplant.cli.options import options, spread
 from footplant.cli.output import print_json, working
+
+
+@options
+class DrawingOptions:
+    """What a picture of a clip shows."""
+
+    poses: Annotated[int | None, typer.Option(min=1, max=40, help="Number of poses (default: as many as fit).")] = None
+    bones: Annotated[bool, typer.Option("--bones", help="Draw bones even if there is a mesh.")] = False
+    poses_only: Annotated[bool, typer.Option("--poses-only", help="Draw the poses without the curves.")] = False
+    dpi: Annotated[int, typer.Option(min=20, max=600, help="Dots per inch; the picture is 13 inches wide.")] = 130
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the picture.")] = None
 
 
 @spread
@@ -20,11 +31,7 @@ def plot(
     *,
     out: Annotated[str, typer.Option("-o", "--out", metavar="PNG", help="Where to write the picture.")] = "strip.png",
     reading: ReadOptions,
-    poses: Annotated[int | None, typer.Option(min=1, max=40, help="Number of poses (default: as many as fit).")] = None,
-    bones: Annotated[bool, typer.Option("--bones", help="Draw bones even if there is a mesh.")] = False,
-    poses_only: Annotated[bool, typer.Option("--poses-only", help="Draw the poses without the curves.")] = False,
-    dpi: Annotated[int, typer.Option(min=20, max=600, help="Dots per inch; the picture is 13 inches wide.")] = 130,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the picture.")] = None,
+    shown: DrawingOptions,
     json: Json = False,
 ) -> None:
     """Draw a clip as a PNG: a strip of poses, feet with their footplants, joint angles, height and speed.
@@ -38,15 +45,15 @@ def plot(
     from footplant import plot as drawing
     from footplant.io import holds_markers
 
-    title = title or Path(file).name
+    common = {"poses": shown.poses, "title": shown.title or Path(file).name, "dpi": shown.dpi}
     if holds_markers(file):
         cloud = markers.load(file, reading)
         with working(f"drawing {out}"):
-            path = drawing.cloud(cloud, out, poses=poses, title=title, dpi=dpi)
+            path = drawing.cloud(cloud, out, **common)
     else:
         clip = load_clip(file, reading)
         with working(f"drawing {out}"):
-            path = drawing.strip(clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title, dpi=dpi)
+            path = drawing.strip(clip, out, mesh=not shown.bones, panels=not shown.poses_only, **common)
     if json:
         print_json({"input": file, "output": str(path), "bytes": path.stat().st_size})
     else:

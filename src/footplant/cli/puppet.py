@@ -15,6 +15,7 @@ import typer
 
 from footplant.cli.arguments import Json
 from footplant.cli.kernels import prepare_kernels
+from footplant.cli.options import options, spread
 from footplant.cli.output import note, print_facts, print_json, working
 
 if TYPE_CHECKING:
@@ -34,44 +35,74 @@ FILE_RATE = 60.0
 """Default frame rate of a take that is written to a file."""
 
 
+@options
+class CastOptions:
+    """Who is driven, how many, and among which objects."""
+
+    to: Annotated[str | None, typer.Option("--to", metavar="CHARACTER", help="A character file, or sample:NAME.")] = (
+        None
+    )
+    scene: Annotated[
+        str | None, typer.Option("--scene", metavar="TOML", help="Objects that hands and feet may touch.")
+    ] = None
+    actors: Annotated[int, typer.Option("--actors", metavar="N", help="Actors to drive; OUT's port counts up.")] = 1
+
+
+@options
+class PerformanceOptions:
+    """How the performer's poses are calibrated and filtered."""
+
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Wait for a T-pose or N-pose and take the proportions from it.")
+    ] = False
+    smooth: Annotated[
+        float, typer.Option("--smooth", metavar="SECONDS", help="Half-life of the filter; 0: no filter, no lag.")
+    ] = 0.013
+    lag: Annotated[
+        float, typer.Option("--lag", metavar="SECONDS", help="Look-ahead of the smoother; 0: filter only.")
+    ] = 0.025
+    hold: Annotated[
+        float,
+        typer.Option("--hold", metavar="SECONDS", help="Without data, hold the pose this long, then ease to rest."),
+    ] = 3.0
+
+
+@options
+class NetworkOptions:
+    """Who may send."""
+
+    listen: Listen = None
+    allow: Allow = None
+
+
+@options
+class TakeOptions:
+    """Where poses and datagrams go."""
+
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="OUT", help="vmc:HOST:PORT, rokoko:HOST:PORT, or a FILE.")
+    ] = None
+    record: Annotated[
+        str | None, typer.Option("--record", metavar="FILE", help="Record the datagrams too, for replay.")
+    ] = None
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False
+
+
+@spread
 def puppet(
     source: Annotated[
         str | None,
         typer.Option("--in", metavar="IN", help="vmc:39539, xsens:9763, natnet:1511, rokoko:14043, or a FILE."),
     ] = None,
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="CHARACTER", help="A character file, or sample:NAME.")
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="OUT", help="vmc:HOST:PORT, rokoko:HOST:PORT, or a FILE.")
-    ] = None,
-    scene: Annotated[
-        str | None, typer.Option("--scene", metavar="TOML", help="Objects that hands and feet may touch.")
-    ] = None,
-    calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Wait for a T-pose or N-pose and take the proportions from it.")
-    ] = False,
-    actors: Annotated[int, typer.Option("--actors", metavar="N", help="Actors to drive; OUT's port counts up.")] = 1,
-    smooth: Annotated[
-        float, typer.Option("--smooth", metavar="SECONDS", help="Half-life of the filter; 0: no filter, no lag.")
-    ] = 0.013,
-    lag: Annotated[
-        float, typer.Option("--lag", metavar="SECONDS", help="Look-ahead of the smoother; 0: filter only.")
-    ] = 0.025,
-    hold: Annotated[
-        float,
-        typer.Option("--hold", metavar="SECONDS", help="Without data, hold the pose this long, then ease to rest."),
-    ] = 3.0,
-    record: Annotated[
-        str | None, typer.Option("--record", metavar="FILE", help="Record the datagrams too, for replay.")
-    ] = None,
-    listen: Listen = None,
-    allow: Allow = None,
+    *,
+    cast: CastOptions,
+    performance: PerformanceOptions,
+    network: NetworkOptions,
+    take: TakeOptions,
     seconds: Seconds = None,
     bench: Annotated[
         bool, typer.Option("--bench", help="Benchmark: 8 actors at 60 Hz from a separate process, for 10 s.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
     json: Json = False,
 ) -> None:
     """Drive a character by a performer with another body: feet stay planted, hands stay on what they touch.
@@ -90,26 +121,27 @@ def puppet(
     from footplant.live.wire import endpoint
 
     prepare_kernels()
-    settings = ActorSettings(calibrate, smooth, lag, Gaps(hold=hold))
+    settings = ActorSettings(performance.calibrate, performance.smooth, performance.lag, Gaps(hold=performance.hold))
+    actors, to = cast.actors, cast.to
     with working(f"reading {to or 'sample:sally'}"):
         target = load_character(to or ("sample:sally" if bench else _need(to, "--to CHARACTER")))
-    make = _puppeteers(scene)
+    make = _puppeteers(cast.scene)
     if bench:
         _bench(target, make, settings, actors if actors > 1 else 8, seconds or 10.0, json)
         return
-    source, out = _need(source, "--in IN"), _need(out, "--out OUT")
+    source, out = _need(source, "--in IN"), _need(take.out, "--out OUT")
     place, goal = endpoint(source), endpoint(out, sending=True)
     if actors < 1 or (goal is None and actors > 1):
         raise FormatError(
             "expected one actor for a file" if actors > 1 else f"expected --actors of 1 or more, got {actors}"
         )
-    show = _Show(target, goal, None if goal else out, source, overwrite)
+    show = _Show(target, goal, None if goal else out, source, take.overwrite)
     try:
         if place is None:
-            facts = _from_file(source, target, make, settings, show, seconds, record)
+            facts = _from_file(source, target, make, settings, show, seconds, take.record)
         else:
             stage = LiveStage(place.protocol, target, make, settings, actors)
-            facts = _from_wire(place, stage, show, (listen, allow or []), seconds, record, overwrite, quiet=json)
+            facts = _from_wire(place, stage, show, network, seconds, take, quiet=json)
     finally:
         show.close()
     facts |= show.finish()
@@ -215,14 +247,14 @@ def until_stopped(seconds: float | None = None) -> Iterator[Callable[[], bool]]:
 
 
 def _from_wire(
-    place: Any, stage: LiveStage, show: _Show, door: tuple[str | None, list[str]], seconds: float | None,
-    record: str | None, overwrite: bool, *, quiet: bool,
+    place: Any, stage: LiveStage, show: _Show, network: NetworkOptions, seconds: float | None, take: TakeOptions,
+    *, quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
     from footplant.live.rehearsal import rehearse
     from footplant.live.show import perform
     from footplant.live.wire import listen_at
 
-    inlet = listen_at(place, *door)
+    inlet = listen_at(place, network.listen, network.allow or [])
     with working("rehearsing"):
         rehearse(stage.target, stage.make, stage.settings)
     inlet.drain()
@@ -232,7 +264,7 @@ def _from_wire(
         show.show(number, pose, time.perf_counter() if actor.time is None else actor.time, actor.name)
 
     try:
-        with until_stopped(seconds) as stop, recording_to(record, overwrite) as recorder:
+        with until_stopped(seconds) as stop, recording_to(take.record, take.overwrite) as recorder:
             status = None if quiet or not sys.stderr.isatty() else lambda found: _status(stage, found)
             latencies = perform(stage, inlet, say, stop=stop, recorder=recorder, status=status)
     finally:

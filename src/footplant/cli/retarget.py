@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from footplant.cli.arguments import ClipFile, GroundAt, ReadOptions
 from footplant.cli.loading import load_clip, load_target_clip
-from footplant.cli.options import LeadInOption, lead_in_option, spread
+from footplant.cli.options import LeadInOption, lead_in_option, options, spread
 from footplant.cli.output import working
 from footplant.cli.robot import Layout, Order, is_robot, retarget_to_robot
 from footplant.cli.solving import Exact, ResultOptions, check_method, further_constraints, solving
 
+if TYPE_CHECKING:
+    from footplant.clip import Clip
 
-@spread
-def retarget(
-    file: ClipFile,
-    *,
-    to: Annotated[str, typer.Option("--to", metavar="CHARACTER", help="A character or robot file, or sample:NAME.")],
+
+@options
+class TargetOptions:
+    """Which character the motion is put on, and where it steps."""
+
+    to: Annotated[str, typer.Option("--to", metavar="CHARACTER", help="A character or robot file, or sample:NAME.")]
+    to_roles: Annotated[
+        str | None, typer.Option(metavar="TOML", help="Corrects the joint roles of the target character.")
+    ] = None
     keep_footsteps: Annotated[
         bool,
         typer.Option(
             "--keep-footsteps/--scale-footsteps", help="Keep the source's footsteps, or scale them with the legs."
         ),
-    ] = False,
+    ] = False
+
+    def load(self) -> Clip:
+        """Return the character's file."""
+        return load_target_clip(self.to, **({} if self.to_roles is None else {"roles": self.to_roles}))
+
+
+@options
+class RetargetOptions:
+    """How the motion is solved."""
+
     method: Annotated[
         str | None,
         typer.Option(
@@ -34,7 +50,7 @@ def retarget(
             "spacetime, puppet (frame by frame, as if live), or copy (rotations alone: feet skate); whole-body by "
             "default.",
         ),
-    ] = None,
+    ] = None
     fast: Annotated[
         bool,
         typer.Option(
@@ -42,17 +58,30 @@ def retarget(
             help="Feet only, by the hierarchical method: a third of the time. Legs bend where they are too long, arms "
             "may run into the body.",
         ),
-    ] = False,
-    exact: Exact = True,
-    lead_in: LeadInOption = "keep",
-    ground: GroundAt = None,
+    ] = False
+    exact: Exact = True
+    lead_in: LeadInOption = "keep"
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the target character.")
-    ] = None,
+    ] = None
+
+
+@options
+class RobotOptions:
+    """How the motion of a robot is written."""
+
+    layout: Layout = None
+    order: Order = "mujoco"
+
+
+@spread
+def retarget(
+    file: ClipFile,
+    *,
+    target: TargetOptions,
+    how: RetargetOptions,
+    ground: GroundAt = None,
     reading: ReadOptions,
-    to_roles: Annotated[
-        str | None, typer.Option(metavar="TOML", help="Corrects the joint roles of the target character.")
-    ] = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -61,8 +90,7 @@ def retarget(
             "file always includes them.",
         ),
     ] = False,
-    layout: Layout = None,
-    order: Order = "mujoco",
+    robot: RobotOptions,
     result: ResultOptions,
 ) -> None:
     """Retarget a motion to another character or robot: footplants are detected and kept, hands stay on what they touch.
@@ -82,35 +110,35 @@ def retarget(
     from footplant.io import SAMPLE
     from footplant.quality.fidelity import fidelity
 
-    if is_robot(to):
-        if method not in (None, WHOLE_BODY) or constraints is not None:
+    if is_robot(target.to):
+        if how.method not in (None, WHOLE_BODY) or how.constraints is not None:
             raise ConstraintError("robots are solved as whole bodies, and take neither --method nor --constraints")
         retarget_to_robot(
-            file, to, keep_footsteps=keep_footsteps, ground=ground, reading=reading, to_roles=to_roles, layout=layout,
-            order=order, result=result,
+            file, target.to, keep_footsteps=target.keep_footsteps, ground=ground, reading=reading,
+            to_roles=target.to_roles, layout=robot.layout, order=robot.order, result=result,
         )  # fmt: skip
         return
-    if layout is not None or order != "mujoco":
-        raise FormatError("--layout and --order are for robots (MJCF or URDF)", path=to)
-    if fast and method is not None:
+    if robot.layout is not None or robot.order != "mujoco":
+        raise FormatError("--layout and --order are for robots (MJCF or URDF)", path=target.to)
+    if how.fast and how.method is not None:
         raise ConstraintError("--fast chooses the method itself: give --fast or --method, not both")
-    method = method or ("hierarchical" if fast else WHOLE_BODY)
-    chosen = check_method(method, exact, COPY, PUPPET)
-    wish = lead_in_option(lead_in)
-    if method == PUPPET and constraints is not None:
+    method = how.method or ("hierarchical" if how.fast else WHOLE_BODY)
+    chosen = check_method(method, how.exact, COPY, PUPPET)
+    wish = lead_in_option(how.lead_in)
+    if method == PUPPET and how.constraints is not None:
         raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
-    if to_roles is not None and to.startswith(SAMPLE):
-        raise FormatError("a sample takes no --to-roles: its roles are known", path=to)
+    if target.to_roles is not None and target.to.startswith(SAMPLE):
+        raise FormatError("a sample takes no --to-roles: its roles are known", path=target.to)
     result.check(file)
     clip = load_clip(file, reading, humanoid=True, frames=True)
     clip, floor = (clip, find_floor(clip)) if ground is None else put_floor_at(clip, ground)
-    target = load_target_clip(to, **({} if to_roles is None else {"roles": to_roles}))
-    character = target.character
-    extra = further_constraints(constraints, clip, character)
+    onto = target.load()
+    character = onto.character
+    extra = further_constraints(how.constraints, clip, character)
     with solving("retargeting") as progress:
         solution = solve(
-            clip, character, keep_footsteps=keep_footsteps, method=chosen or method, arms=not fast, constraints=extra,
-            lead_in=wish, progress=progress,
+            clip, character, keep_footsteps=target.keep_footsteps, method=chosen or method, arms=not how.fast,
+            constraints=extra, lead_in=wish, progress=progress,
         )  # fmt: skip
     depth = "skin" if check or result.report is not None else "joints"
     if depth == "skin" or solution.report.after is None or solution.report.after.fidelity is None:
@@ -119,4 +147,6 @@ def retarget(
         solution = replace(solution, report=solution.report.with_fidelity(found))
     solution = solution if floor is None or floor.is_usual else solution.noted(str(floor))
     level = None if floor is None else floor.level
-    result.deliver(solution, verb="retarget", file=file, notes=clip.notes, contents=target.contents, to=to, floor=level)
+    result.deliver(
+        solution, verb="retarget", file=file, notes=clip.notes, contents=onto.contents, to=target.to, floor=level
+    )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import Fps, Json, Units, Up
-from footplant.cli.loading import load_target, solve_file
+from footplant.cli.arguments import Fps, Json, ReadOptions, Units, Up
+from footplant.cli.loading import MarkerSolveOptions, load_target, solve_file
+from footplant.cli.options import options, spread
 from footplant.cli.output import note, print_facts, print_json, print_table, refuse_to_overwrite, working
 from footplant.cli.solving import Out, Overwrite, ResultOptions, check_targets, solving
 
@@ -19,21 +20,38 @@ if TYPE_CHECKING:
 WORST = 8
 """Markers shown in a table; the rest are in the report."""
 
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TOML", help="Positions of markers: a table of label = landmark or segment, e.g. M1 = 'left knee'."
-    ),
-]
-Pose = Annotated[
-    int | None,
-    typer.Option(metavar="FRAME", help="A frame with a T-pose, from which unknown labels are identified."),
-]
+
+@options
+class TakeOptions:
+    """How a take of markers is read."""
+
+    units: Units = None
+    up: Up = None
+    fps: Fps = None
 
 
+@options
+class SolvedOptions:
+    """Where the motion, the report and a picture are written."""
+
+    out: Out
+    report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report as JSON.")] = None
+    picture: Annotated[str | None, typer.Option(metavar="PNG", help="Draw markers over the skeleton.")] = None
+    overwrite: Overwrite = False
+    json: Json = False
+
+    def check(self, file: str) -> None:
+        """Raise, before any work is done, when something cannot be written."""
+        check_targets(file, self.out, overwrite=self.overwrite)
+        for extra in (self.report, self.picture):
+            if extra is not None:
+                refuse_to_overwrite(file, Path(extra), self.overwrite)
+
+
+@spread
 def solve(
     file: Annotated[str, typer.Argument(metavar="TAKE", help="A marker file: C3D or TRC.")],
-    out: Out,
+    *,
     to: Annotated[
         str | None, typer.Option("--to", metavar="CHARACTER", help="Also retarget the motion to this character.")
     ] = None,
@@ -41,28 +59,9 @@ def solve(
         str,
         typer.Option("--skeleton", metavar="CHARACTER", help="Character whose proportions are fitted to the take."),
     ] = "sample:mannequin",
-    labels: Labels = None,
-    pose: Pose = None,
-    figure: Annotated[
-        str | None, typer.Option(metavar="SUBJECT", help="Which of several subjects (default: most markers).")
-    ] = None,
-    calibration: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TAKE",
-            help="Another take of the same markers, e.g. a range of motion, for lengths and marker positions.",
-        ),
-    ] = None,
-    smooth: Annotated[
-        bool, typer.Option("--smooth", help="Solve all frames together, as smoothly as the markers allow.")
-    ] = False,
-    units: Units = None,
-    up: Up = None,
-    fps: Fps = None,
-    report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report as JSON.")] = None,
-    picture: Annotated[str | None, typer.Option(metavar="PNG", help="Draw markers over the skeleton.")] = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    solving_options: MarkerSolveOptions,
+    reading: TakeOptions,
+    result: SolvedOptions,
 ) -> None:
     """Solve optical markers into a motion on a character with the proportions of the subject.
 
@@ -73,48 +72,43 @@ def solve(
     """
     from footplant.io import save
 
-    check_targets(file, out, overwrite=overwrite)
-    for extra in (report, picture):
-        if extra is not None:
-            refuse_to_overwrite(file, Path(extra), overwrite)
+    result.check(file)
     base = load_target(skeleton)
-    solved, markers = solve_file(
-        file, base, labels=labels, pose=pose, subject=figure, calibration=calibration, smooth=smooth, units=units,
-        up=up, fps=fps,
-    )  # fmt: skip
+    read = ReadOptions(units=reading.units, up=reading.up, fps=reading.fps)
+    solved, markers = solve_file(file, read, solving_options, base)
     if to is not None:
         from footplant.edits.retarget import retarget
 
         character = load_target(to)
         with solving("retargeting") as progress:
             solution = retarget(solved.clip, character, progress=progress)
-        _write_extras(solved, markers, report, picture)
-        result = ResultOptions(out, overwrite=overwrite, json=json)
-        result.deliver(solution, verb="solve", file=file, to=to, notes=solved.clip.notes)
+        _write_extras(solved, markers, result)
+        delivery = ResultOptions(result.out, overwrite=result.overwrite, json=result.json)
+        delivery.deliver(solution, verb="solve", file=file, to=to, notes=solved.clip.notes)
         return
-    with working(f"writing {out}"):
-        save(out, solved.clip)
-        _write_extras(solved, markers, report, picture)
-    if json:
+    with working(f"writing {result.out}"):
+        save(result.out, solved.clip)
+        _write_extras(solved, markers, result)
+    if result.json:
         first, *others = solved.report.markers
-        known = {"command": "solve", "input": file, "output": out, "others": [other.subject for other in others]}
+        known = {"command": "solve", "input": file, "output": result.out}
         status = {"status": solved.status.value, "meaning": solved.status.sentence}
-        print_json({**known, **status, **first.to_dict()})
+        print_json({**known, "others": [other.subject for other in others], **status, **first.to_dict()})
         return
-    print_fit(solved.report.markers[0], f"solve: {file} → {out}")
+    print_fit(solved.report.markers[0], f"solve: {file} → {result.out}")
 
 
-def _write_extras(solved: Result, markers: Any, report: str | None, picture: str | None) -> None:
-    if report is not None:
+def _write_extras(solved: Result, markers: Any, result: SolvedOptions) -> None:
+    if result.report is not None:
         import json
 
         from footplant.atomic import write_atomic
 
-        write_atomic(report, json.dumps(solved.report.markers[0].to_dict(), indent=2, allow_nan=False) + "\n")
-    if picture is not None:
+        write_atomic(result.report, json.dumps(solved.report.markers[0].to_dict(), indent=2, allow_nan=False) + "\n")
+    if result.picture is not None:
         from footplant import plot
 
-        plot.marker_fit(solved.clip, markers, solved.report.markers[0], picture)
+        plot.marker_fit(solved.clip, markers, solved.report.markers[0], result.picture)
 
 
 def print_fit(report: MarkerReport, title: str) -> None:

@@ -8,15 +8,57 @@ import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip, load_target
-from footplant.cli.options import LeadInOption, lead_in_option, spread
+from footplant.cli.options import LeadInOption, lead_in_option, options, spread
 from footplant.cli.output import working
 from footplant.cli.solving import ResultOptions, solving
 
 if TYPE_CHECKING:
     from footplant.constraints.doorways import Doorway
     from footplant.contacts.ground import Ground
+    from footplant.io.ground_files import GroundOptions
     from footplant.motion import Motion
     from footplant.skeleton import Character
+
+
+@options
+class MoverOptions:
+    """Who moves over the ground."""
+
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="CHARACTER", help="Retarget to another character: file or sample:NAME."),
+    ] = None
+    keep_footsteps: Annotated[
+        bool,
+        typer.Option(
+            "--keep-footsteps/--scale-footsteps", help="With --to: keep the source's footsteps, or scale them."
+        ),
+    ] = False
+
+
+@options
+class GroundFileOptions:
+    """How a ground is read from a file."""
+
+    cell: Annotated[
+        float | None, typer.Option(metavar="METRES", help="Distance between pixels or heights of a file (default 0.1).")
+    ] = None
+    relief: Annotated[
+        float | None,
+        typer.Option(metavar="METRES", help="Height difference between a file's lowest and highest point."),
+    ] = None
+    ground_up: Annotated[str, typer.Option(metavar="AXIS", help="Vertical axis of a mesh: y, z, -x …")] = "y"
+    ground_at: Annotated[
+        str | None, typer.Option(metavar="X,Z", help="Where to place the centre of a file's ground, metres.")
+    ] = None
+
+    def checked(self) -> GroundOptions:
+        """Return these options as `load_ground` takes them."""
+        from footplant.io.ground_files import GroundOptions
+
+        _check_positive(cell=self.cell, relief=self.relief)
+        center = None if self.ground_at is None else _pair(self.ground_at, ",", "--ground-at X,Z")
+        return GroundOptions(self.cell, self.relief, self.ground_up, center)
 
 
 @spread
@@ -39,27 +81,8 @@ def terrain(
             help="Beams across the path, AT metres from its start, HEIGHT metres (or % of body height) above ground.",
         ),
     ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="CHARACTER", help="Retarget to another character: file or sample:NAME."),
-    ] = None,
-    keep_footsteps: Annotated[
-        bool,
-        typer.Option(
-            "--keep-footsteps/--scale-footsteps", help="With --to: keep the source's footsteps, or scale them."
-        ),
-    ] = False,
-    cell: Annotated[
-        float | None, typer.Option(metavar="METRES", help="Distance between pixels or heights of a file (default 0.1).")
-    ] = None,
-    relief: Annotated[
-        float | None,
-        typer.Option(metavar="METRES", help="Height difference between a file's lowest and highest point."),
-    ] = None,
-    ground_up: Annotated[str, typer.Option(metavar="AXIS", help="Vertical axis of a mesh: y, z, -x …")] = "y",
-    ground_at: Annotated[
-        str | None, typer.Option(metavar="X,Z", help="Where to place the centre of a file's ground, metres.")
-    ] = None,
+    mover: MoverOptions,
+    ground_file: GroundFileOptions,
     lead_in: LeadInOption = "keep",
     reading: ReadOptions,
     result: ResultOptions,
@@ -71,19 +94,19 @@ def terrain(
     Example: footplant terrain sample:walk --ground noise:3 --doorways 3:1.5 -o hills.glb
     """
     from footplant.edits.terrain import terrain as solve
-    from footplant.io.ground_files import Course, GroundOptions, load_ground
+    from footplant.io.ground_files import Course, load_ground
     from footplant.transfer import leg_ratio, transfer
 
     wish = lead_in_option(lead_in)
     result.check(file)
-    _check_positive(cell=cell, relief=relief)
-    center = None if ground_at is None else _pair(ground_at, ",", "--ground-at X,Z")
+    ground_options = ground_file.checked()
+    to, keep_footsteps = mover.to, mover.keep_footsteps
     clip = load_clip(file, reading, humanoid=True, frames=True)
     character = clip.character if to is None else load_target(to)
     scale = 1.0 if to is None or keep_footsteps else leg_ratio(clip.character, character)
     course = Course.of(clip.motion, clip.character, scale)
     with working(f"reading {ground}"):
-        made = load_ground(ground, course, GroundOptions(cell, relief, ground_up, center))
+        made = load_ground(ground, course, ground_options)
     beams = []
     if doorways is not None:
         motion = clip.motion if to is None else transfer(clip.motion, clip.character, character, stride=scale)

@@ -10,6 +10,7 @@ import typer
 
 from footplant.cli.arguments import Json
 from footplant.cli.kernels import prepare_kernels
+from footplant.cli.options import options, spread
 from footplant.cli.output import note, print_facts, print_json
 from footplant.cli.puppet import Allow, Listen, Seconds, recording_to, until_stopped
 
@@ -62,18 +63,33 @@ def record(
     print_json(facts) if json else print_facts(f"record: {source} → {out}", facts)
 
 
+@options
+class FaultOptions:
+    """Faults of sensors and network that are simulated."""
+
+    noise: Annotated[
+        tuple[float, float], typer.Option("--noise", metavar="MM DEG", help="Noise on a clip's root and joints.")
+    ] = (0.0, 0.0)
+    loss: Annotated[float, typer.Option(metavar="SHARE", help="Packet loss, 0 to 1.")] = 0.0
+    delay: Annotated[float, typer.Option(metavar="SECONDS", help="Network latency.")] = 0.0
+    jitter: Annotated[float, typer.Option(metavar="SECONDS", help="Variation of the latency.")] = 0.0
+    reorder: Annotated[float, typer.Option(metavar="SHARE", help="Fraction of reordered packets, 0 to 1.")] = 0.0
+    duplicate: Annotated[float, typer.Option(metavar="SHARE", help="Fraction of duplicated packets, 0 to 1.")] = 0.0
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0
+
+    def network(self) -> Faults:
+        """Return the faults of the network."""
+        from footplant.live.faults import Faults
+
+        return Faults(self.loss, self.delay, self.jitter, self.reorder, self.duplicate, self.seed)
+
+
+@spread
 def replay(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A recording, or any motion file, or sample:NAME.")],
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="vmc:HOST:PORT or rokoko:HOST:PORT.")],
-    noise: Annotated[
-        tuple[float, float], typer.Option("--noise", metavar="MM DEG", help="Noise on a clip's root and joints.")
-    ] = (0.0, 0.0),
-    loss: Annotated[float, typer.Option(metavar="SHARE", help="Packet loss, 0 to 1.")] = 0.0,
-    delay: Annotated[float, typer.Option(metavar="SECONDS", help="Network latency.")] = 0.0,
-    jitter: Annotated[float, typer.Option(metavar="SECONDS", help="Variation of the latency.")] = 0.0,
-    reorder: Annotated[float, typer.Option(metavar="SHARE", help="Fraction of reordered packets, 0 to 1.")] = 0.0,
-    duplicate: Annotated[float, typer.Option(metavar="SHARE", help="Fraction of duplicated packets, 0 to 1.")] = 0.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
+    *,
+    simulated: FaultOptions,
     speed: Annotated[float, typer.Option(metavar="X", help="Playback speed factor.")] = 1.0,
     fps: Annotated[
         float | None, typer.Option(metavar="RATE", help="Poses per second of a clip (default: its own).")
@@ -89,7 +105,6 @@ def replay(
     Example: footplant replay sample:walk --out vmc:127.0.0.1:39539 --loss 0.05 --jitter 0.005
     """
     from footplant.errors import FormatError
-    from footplant.live.faults import Faults
     from footplant.live.protocols.recording import is_recording
     from footplant.live.wire import Outlet, endpoint
 
@@ -100,8 +115,8 @@ def replay(
         raise FormatError(f"expected a destination such as vmc:127.0.0.1:39539, got {out!r}")
     if not 0.01 <= speed <= 100.0:
         raise FormatError(f"expected a speed from 0.01 to 100, got {speed}")
-    faults = Faults(loss, delay, jitter, reorder, duplicate, seed)
-    datagrams = _recorded(file) if recorded else _performed(file, place, noise, fps, seed)
+    faults = simulated.network()
+    datagrams = _recorded(file) if recorded else _performed(file, place, simulated.noise, fps, simulated.seed)
     outlet = Outlet(place)
     sent, rounds = 0, 0
     begun = time.perf_counter()
