@@ -37,7 +37,7 @@ def depths_of(vertices, faces, points):
     faces, tree = tree_of(vertices, faces)
     every = np.concatenate([vertices, points])
     out = np.empty(len(points))
-    kernel.depths(every, faces, np.arange(len(vertices), len(every)), *tree, out)
+    kernel.depths(every, faces, np.arange(len(vertices), len(every)), tree, out)
     return out
 
 
@@ -109,8 +109,10 @@ def test_distance_from_a_triangle():
         keep = u + v <= 1.0
         places = a + u[keep][:, None] * (b - a) + v[keep][:, None] * (c - a)
         expected = np.linalg.norm(places - point, axis=1).min()
-        assert kernel.triangle_distance(*point, *a, *b, *c) ** 0.5 == pytest.approx(expected, abs=0.01)
-        assert kernel.triangle_distance(*point, *a, *b, *c) ** 0.5 <= expected + 1e-9
+        assert kernel.triangle_distance(tuple(point), tuple(a), tuple(b), tuple(c)) ** 0.5 == pytest.approx(
+            expected, abs=0.01
+        )
+        assert kernel.triangle_distance(tuple(point), tuple(a), tuple(b), tuple(c)) ** 0.5 <= expected + 1e-9
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.6, 1.1, 1.5])
@@ -121,10 +123,10 @@ def test_deepest_is_the_largest_of_all_depths(offset):
     query = np.arange(len(walls), len(every))
     faces, tree = tree_of(walls, faces)
     depths = np.empty(len(query))
-    kernel.depths(every, faces, query, *tree, depths)
+    kernel.depths(every, faces, query, tree, depths)
     groups, at_rest = (query % 3).astype(np.int64), 0.05 * (query % 2)
     depth, row = np.empty(3), np.empty(3, np.int64)
-    kernel.deepest(every, faces, query, groups, at_rest, *tree, depth, row)
+    kernel.deepest(every, faces, query, groups, at_rest, tree, depth, row)
     for group in range(3):
         own = (depths - at_rest)[groups == group]
         assert depth[group] == pytest.approx(max(own.max(), 0.0), abs=1e-9)
@@ -138,7 +140,7 @@ def test_gap_between_meshes():
     other = box((1.25, 0.0, 0.0), (2.0, 0.5, 0.5))[0]
     every = np.concatenate([vertices, other])
     faces, tree = tree_of(vertices, faces)
-    assert kernel.gap(every, faces, np.arange(len(vertices), len(every)), *tree) == pytest.approx(0.25, abs=1e-12)
+    assert kernel.gap(every, faces, np.arange(len(vertices), len(every)), tree) == pytest.approx(0.25, abs=1e-12)
 
 
 def compare(source: Pose, result: Pose, **options) -> Fidelity:

@@ -55,7 +55,7 @@ def dual_quaternion(skin: Skin, kinematics: Kinematics) -> NDArray:
     turns, stretches = _split_bind(skin.inverse_bind)
     vertices = np.einsum("vk,vkab,vb->va", weights, stretches[joints], skin.vertices)
     kernels.dual_quaternion(
-        vertices, joints, weights, turns, np.array(skin.inverse_bind[:, :3, 3]),
+        vertices, kernels.Influences(joints, weights), kernels.RigidBind(turns, np.array(skin.inverse_bind[:, :3, 3])),
         kinematics.positions, kinematics.rotations, np.empty((len(turns), 8)), out,
     )  # fmt: skip
     return out
@@ -72,7 +72,7 @@ def dual_quaternion_normals(skin: Skin, kinematics: Kinematics) -> NDArray:
     normals = np.linalg.solve(blended.swapaxes(-1, -2), normals[..., None])[..., 0]
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
     kernels.dual_quaternion_normals(
-        normals, joints, weights, turns, np.array(skin.inverse_bind[:, :3, 3]),
+        normals, kernels.Influences(joints, weights), kernels.RigidBind(turns, np.array(skin.inverse_bind[:, :3, 3])),
         kinematics.positions, kinematics.rotations, np.empty((len(turns), 8)), out,
     )  # fmt: skip
     return out

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 
 
 class SlopeLimits(NamedTuple):
@@ -29,6 +29,34 @@ class PathEnds(NamedTuple):
     """A path may end in the last column from this row on."""
     last_columns: int
     """A path may end in the last row from this column on."""
+
+
+@uncounted_jit
+def step_diagonally(before, cost, total, came):
+    """Step from the cheapest state of the cell before both; total, came: of this cell, updated where cheaper."""
+    for s in range(before.shape[0]):
+        value = before[s] + cost
+        if value < total[0]:
+            total[0] = value
+            came[0] = s
+
+
+@uncounted_jit
+def extend_runs(before, cost, first, last, total, came):
+    """Step along one side from the states of the cell before: a run continues, or one begins after any other step.
+
+    first … last: the states of runs along that side, by their length. total, came: of this cell, updated where cheaper.
+    """
+    for s in range(before.shape[0]):
+        target = first
+        if first <= s <= last:
+            target = s + 1
+            if target > last:
+                continue
+        value = before[s] + cost
+        if value < total[target]:
+            total[target] = value
+            came[target] = s
 
 
 @jit
@@ -54,36 +82,11 @@ def cheapest(costs, reward, diagonal, limits, ends, total, came):
             if (i == 0 and j < ends.first_columns) or (j == 0 and i < ends.first_rows):
                 total[i, j, 0] = diagonal * cost
             if i > 0 and j > 0:
-                for s in range(states):
-                    value = total[i - 1, j - 1, s] + diagonal * cost
-                    if value < total[i, j, 0]:
-                        total[i, j, 0] = value
-                        came[i, j, 0] = s
+                step_diagonally(total[i - 1, j - 1], diagonal * cost, total[i, j], came[i, j])
             if i > 0 and up > 0:
-                for s in range(states):
-                    # a run along rows continues, or one begins after any other step
-                    if 1 <= s <= up:
-                        target = s + 1
-                        if target > up:
-                            continue
-                    else:
-                        target = 1
-                    value = total[i - 1, j, s] + cost
-                    if value < total[i, j, target]:
-                        total[i, j, target] = value
-                        came[i, j, target] = s
+                extend_runs(total[i - 1, j], cost, 1, up, total[i, j], came[i, j])
             if j > 0 and across > 0:
-                for s in range(states):
-                    if s > up:
-                        target = s + 1
-                        if target >= states:
-                            continue
-                    else:
-                        target = up + 1
-                    value = total[i, j - 1, s] + cost
-                    if value < total[i, j, target]:
-                        total[i, j, target] = value
-                        came[i, j, target] = s
+                extend_runs(total[i, j - 1], cost, up + 1, states - 1, total[i, j], came[i, j])
             if (i == rows - 1 and j >= ends.last_columns) or (j == columns - 1 and i >= ends.last_rows):
                 for s in range(states):
                     if total[i, j, s] < best:

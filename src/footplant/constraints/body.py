@@ -308,7 +308,7 @@ class Apart(Constraint):
         shape = len(kinematics.frames), len(points.joints)
         out, parts = np.empty(shape), np.empty(shape, np.int64)
         poses = kinematics.positions, kinematics.rotations
-        kernel.clearances(shell, points, allowed, at, *poses, new_posed(shell), out, parts)
+        kernel.clearances(shell, points, kernel.Allowed(allowed, at), *poses, new_posed(shell), out, parts)
         return out, parts
 
     def _check(self, kinematics: Kinematics) -> None:
@@ -404,21 +404,22 @@ class Touch(Constraint):
         positions, rotations = kinematics.positions, kinematics.rotations
         count, candidates = len(positions), self._candidates()
         onto, shell = self.other, None if isinstance(self.other, Point) else BodyShell.of(self.character, (self.other,))
-        best: tuple[float, int, NDArray, NDArray, NDArray] | None = None
+        best: tuple[float, int, NDArray, NDArray] | None = None
         for number in range(len(candidates.joints)):
-            places, moved, found = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 2))
+            # columns of `found`: where the point comes to, its distance, the nearest sample
+            places, found = np.empty((count, 3)), np.empty((count, 5))
             kernel.skin_places(candidates, np.full(count, number), positions, rotations, places)
             if isinstance(onto, Point):
-                found[:, 0], moved = np.linalg.norm(places - kinematics.point(onto), axis=1), places
+                found[:, :3], found[:, 3] = places, np.linalg.norm(places - kinematics.point(onto), axis=1)
             else:
                 assert shell is not None
                 table = shell.tables()
                 posed = new_posed(table)
-                kernel.project(table, 0, self.offset or 0.0, places, positions, rotations, posed, moved, found)
-            if best is None or found[:, 0].min() < best[0]:
-                best = float(found[:, 0].min()), number, places, moved, found
+                kernel.project(table, 0, self.offset or 0.0, places, positions, rotations, posed, found)
+            if best is None or found[:, 3].min() < best[0]:
+                best = float(found[:, 3].min()), number, places, found
         assert best is not None
-        _, number, places, moved, found = best
+        _, number, places, found = best
         first = type(candidates)(*(column[number : number + 1] for column in candidates))
         if isinstance(onto, Point):
             if self.offset is not None:
@@ -427,10 +428,10 @@ class Touch(Constraint):
         else:
             assert shell is not None
             skin = _samples(shell, 0, self.character)[0]
-            rows = np.arange(count) if self.offset is None else np.array([int(found[:, 0].argmin())])
-            nearest = found[rows, 1].astype(np.int64)
+            rows = np.arange(count) if self.offset is None else np.array([int(found[:, 3].argmin())])
+            nearest = found[rows, 4].astype(np.int64)
             joints, weights = skin.joints[nearest], skin.weights[nearest]
-        at = (places if self.offset is None else moved)[rows, None]
+        at = (places if self.offset is None else found[:, :3])[rows, None]
         own = rotation.rotate(
             rotation.inverse(rotations[rows[:, None], joints]), at - positions[rows[:, None], joints]
         )  # fmt: skip

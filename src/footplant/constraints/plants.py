@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from footplant.constraints.easing import RATE_FRAMES, continuation, rows_of
 from footplant.constraints.footplant import Footplant
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
+
+if TYPE_CHECKING:
+    from footplant.kernels.plants import Intervals
 
 
 def is_simple_plant(constraint: Constraint) -> bool:
@@ -34,11 +38,14 @@ class Plants:
     plants: Sequence[Footplant]
 
     @cached_property
-    def _intervals(self) -> tuple[NDArray, NDArray, NDArray]:
+    def _intervals(self) -> Intervals:
         """Return first frames (N,), frames after the last (N,), ramps in seconds (N, 2)."""
+        from footplant.kernels.plants import Intervals
+
         bounds = [(p.frames.start, p.frames.stop) for p in self.plants]  # type: ignore[union-attr]
         starts, stops = np.array(bounds, np.int64).reshape(-1, 2).T
-        return starts.copy(), stops.copy(), np.array([plant.ramp for plant in self.plants], float).reshape(-1, 2)
+        ramps = np.array([plant.ramp for plant in self.plants], float).reshape(-1, 2)
+        return Intervals(starts.copy(), stops.copy(), ramps)
 
     @cached_property
     def joints(self) -> NDArray:
@@ -70,9 +77,9 @@ class Plants:
         from footplant.kernels import plants as kernel
 
         first = np.empty(len(self.plants), np.int64)
-        count = kernel.span(*self._intervals, frames, float(fps), first)
+        count = kernel.span(self._intervals, frames, float(fps), first)
         rows, which, active = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-        count = kernel.spread(*self._intervals, frames, float(fps), first, rows, which, active)
+        count = kernel.spread(self._intervals, frames, float(fps), first, rows, which, active)
         return PlantRows(self, frames, fps, rows[:count], which[:count], active[:count])
 
 

@@ -50,12 +50,13 @@ def straight_tip(toes, above, pose, offset, positions, rotations, out):
 
 
 @jit
-def level(toes, above, share, flat, reference, normals, pose, rotations, local):
+def level(toes, above, share, flat, rest, normals, rotations, local):
     """Rotate toes to be flat on the ground, by `share` (F,), then to be one piece with the foot, by `flat` (F,).
 
-    reference, pose: (4,) world and local rotation of the toes in the reference pose, where their sole is level;
-    normals: (F, 3) of the ground; rotations: (F, J, 4) world rotations; local (F, J, 4) is changed.
+    rest: (4,) each, world and local rotation of the toes in the reference pose, where their sole is level; normals:
+    (F, 3) of the ground; rotations: (F, J, 4) world rotations; local (F, J, 4) is changed.
     """
+    reference, pose = rest
     px, py, pz = rotate(reference[0], -reference[1], -reference[2], -reference[3], 0.0, 1.0, 0.0)
     for f in range(share.shape[0]):
         if share[f] == 0.0 and flat[f] == 0.0:
@@ -85,23 +86,24 @@ def level(toes, above, share, flat, reference, normals, pose, rotations, local):
 
 
 @jit
-def bend_needed(toes, tip, least, ball, ball_ground, held, shallow, positions, up, still):
+def bend_needed(toes, tip, ball, held, shallow, positions, up, still):
     """Write radians `up` (F,) by which toes must bend up to clear the ground, and weights `still` (F,) against bending.
 
-    tip, ball: (F, 3); least: (F,) smallest height of the tip; ball_ground: (F,) height of the ground at the ball; held:
+    tip, ball: (F, 3) positions, and (F,) the smallest height of the tip and the height of the ground at the ball; held:
     (F,) activation of the ball's footplant. still is `held`, reduced to 0 as the tip gets visibly into the ground.
     Returns whether there is anything to bend.
     """
+    (tips, least), (balls, ball_ground) = tip, ball
     any_bend = False
     for f in range(up.shape[0]):
-        dx, dy, dz = (tip[f, 0] - positions[f, toes, 0], tip[f, 1] - positions[f, toes, 1],
-                      tip[f, 2] - positions[f, toes, 2])  # fmt: skip
+        dx, dy, dz = (tips[f, 0] - positions[f, toes, 0], tips[f, 1] - positions[f, toes, 1],
+                      tips[f, 2] - positions[f, toes, 2])  # fmt: skip
         length = max(math.sqrt(dx * dx + dy * dy + dz * dz), 1e-9)
         rise = least[f] - positions[f, toes, 1]
         up[f] = math.asin(clip(rise / length, -1.0, 1.0)) - math.asin(clip(dy / length, -1.0, 1.0))
         # subtract the penetration of the ball: only what the tip is deeper counts (toes that hang over an edge)
-        sunk = max(ball_ground[f] - ball[f, 1], 0.0)
-        still[f] = held[f] * clip(1.0 - (least[f] - tip[f, 1] - sunk) / shallow, 0.0, 1.0)
+        sunk = max(ball_ground[f] - balls[f, 1], 0.0)
+        still[f] = held[f] * clip(1.0 - (least[f] - tips[f, 1] - sunk) / shallow, 0.0, 1.0)
         any_bend = any_bend or (up[f] > 0.0 and still[f] < 1.0)
     return any_bend
 
@@ -221,10 +223,11 @@ WARMUP = {
     ),
     "straight_tip": lambda: (0, 0, np.zeros(4), np.zeros(3), _places(1, 1), _turns(1, 1), _places(1)),
     "level": lambda: (
-        0, 0, np.zeros(1), np.zeros(1), np.zeros(4), _places(1), np.zeros(4), _turns(1, 1), _turns(1, 1)
+        0, 0, np.zeros(1), np.zeros(1), (np.zeros(4), np.zeros(4)), _places(1), _turns(1, 1), _turns(1, 1)
     ),
     "bend_needed": lambda: (
-        0, _places(1), np.zeros(1), _places(1), np.zeros(1), np.zeros(1), 1.0, _places(1, 1), np.zeros(1), np.zeros(1)
+        0, (_places(1), np.zeros(1)), (_places(1), np.zeros(1)), np.zeros(1), 1.0, _places(1, 1), np.zeros(1),
+        np.zeros(1),
     ),
     "bend_up": lambda: (0, 0, np.zeros(1), 1.0, _places(1), _places(1, 1), _turns(1, 1), _turns(1, 1)),
     "pitch_needed": lambda: (_places(1), _places(1), np.zeros(1), np.zeros(1)),

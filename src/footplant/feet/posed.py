@@ -83,18 +83,18 @@ class Posed:
         Returns the remaining distances (N,), metres, and statuses (N,): values of `ik.limb.Reach`.
         """
         from footplant.feet import _limb_rows as kernel
+        from footplant.kernels.limb import SkeletonLimb
 
         self._follow()
-        skeleton, frames = self.start.skeleton, len(self.local)
-        upper_chain, lower_chain = _chains(skeleton, limb.upper, limb.lower, limb.end)
-        residual, status = np.zeros(frames), np.zeros(frames, np.int64)
+        least, most = (float(bound) for bound in limb.flexion)
+        bones = SkeletonLimb(limb.upper, limb.lower, limb.end, limb.axis, least, most, 0.0, 0.0)
+        found = np.zeros((len(self.local), 2))
         kernel.place_rows(
-            rows, upper_chain, lower_chain, int(skeleton.parents[limb.upper]), self._offsets, limb.axis,
-            float(limb.flexion[0]), float(limb.flexion[1]), goals, orientations, self._positions, self._rotations,
-            self.local, residual, status,
+            rows, self.start.skeleton.parents, self._offsets, bones, kernel.EndGoals(goals, orientations),
+            kernel.World(self._positions, self._rotations), self.local, found,
         )  # fmt: skip
         self.turned(limb.upper)
-        return residual[rows], status[rows]
+        return found[rows, 0], found[rows, 1].astype(np.int64)
 
     def finish(self) -> Motion:
         """Return the edited motion; do not edit further."""
@@ -105,10 +105,3 @@ class Posed:
 def _below(skeleton: Skeleton, joint: int) -> NDArray:
     """Return the indices (N,) of a joint and its descendants, in order."""
     return np.array(skeleton.descendants(joint), np.int64)
-
-
-@lru_cache(maxsize=64)
-def _chains(skeleton: Skeleton, upper: int, lower: int, end: int) -> tuple[NDArray, NDArray]:
-    """Return the joints of a limb from its upper joint to its hinge, and from the hinge to its end."""
-    first, second = skeleton.chain(lower, upper), skeleton.chain(end, lower)
-    return np.array(first, np.int64), np.array(second, np.int64)

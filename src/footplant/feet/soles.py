@@ -108,7 +108,8 @@ def _level_toes(posed: Posed, character: Character, stands: FootSupport, ground:
         upright = (rotation.rotate(posed.rotations[:, toes], soles) * normals).sum(axis=1)
         full, none = LEVELLED
         share = share * np.clip((none - np.arccos(np.clip(upright, -1.0, 1.0))) / (none - full), 0.0, 1.0)
-        kernel.level(toes, above, share, flat, reference[toes], normals, pose[toes], posed.rotations, posed.local)
+        rest = (reference[toes], pose[toes])
+        kernel.level(toes, above, share, flat, rest, normals, posed.rotations, posed.local)
         posed.turned(toes)
 
 
@@ -146,7 +147,7 @@ def _lift_toes(
         least += _allowed(clearances, f"{side}_toe")
         up, still = np.empty(frames), np.empty(frames)
         held = stands.share(ball_point)
-        if not kernel.bend_needed(toes, tip, least, ball, floor, held, SHALLOW, posed.positions, up, still):
+        if not kernel.bend_needed(toes, (tip, least), (ball, floor), held, SHALLOW, posed.positions, up, still):
             continue
         angles, above = _beside(up, still, half), int(skeleton.parents[toes])
         kernel.bend_up(toes, above, angles, MOST_BEND, tip, posed.positions, posed.rotations, posed.local)

@@ -49,6 +49,38 @@ def circle(a, b, ra, rb):
 
 
 @uncounted_jit
+def on_circle(found, x, y, z):
+    """Return the point of a circle (of `circle`) nearest to (x, y, z)."""
+    _, cx, cy, cz, nx, ny, nz, r = found
+    along = (x - cx) * nx + (y - cy) * ny + (z - cz) * nz
+    fx, fy, fz = x - along * nx - cx, y - along * ny - cy, z - along * nz - cz
+    length = math.sqrt(fx * fx + fy * fy + fz * fz)
+    if length < 1e-12:
+        # the point is on the axis of the circle, so all its points are equally near
+        if abs(nx) < 0.6:
+            fx, fy, fz = 0.0, nz, -ny
+        else:
+            fx, fy, fz = -nz, 0.0, nx
+        length = math.sqrt(fx * fx + fy * fy + fz * fz)
+    return cx + r * fx / length, cy + r * fy / length, cz + r * fz / length
+
+
+@uncounted_jit
+def vertex_on(found, center, radius):
+    """Return where a sphere cuts a circle: (exists, cos a, e₁), with the points c + r(e₁ cos a ± e₂ sin a)."""
+    _, cx, cy, cz, nx, ny, nz, r = found
+    gx, gy, gz = center[0] - cx, center[1] - cy, center[2] - cz
+    along = gx * nx + gy * ny + gz * nz
+    ex, ey, ez = gx - along * nx, gy - along * ny, gz - along * nz
+    inplane = math.sqrt(ex * ex + ey * ey + ez * ez)
+    if inplane < 1e-12 or r < 1e-12:
+        return False, 0.0, ex, ey, ez
+    cosine = (r * r + inplane * inplane + along * along - radius * radius) / (2.0 * r * inplane)
+    exists = abs(cosine) <= 1.0 + 1e-9
+    return exists, min(max(cosine, -1.0), 1.0), ex / inplane, ey / inplane, ez / inplane
+
+
+@uncounted_jit
 def closest(point, centers, radii, out):
     """Write the point of the intersection nearest to `point` into `out`; return False when the balls do not intersect.
 
@@ -73,37 +105,19 @@ def closest(point, centers, radii, out):
             return True
     for i in range(n):
         for j in range(i + 1, n):
-            found, cx, cy, cz, nx, ny, nz, r = circle(centers[i], centers[j], radii[i], radii[j])
-            if not found:
+            found = circle(centers[i], centers[j], radii[i], radii[j])
+            exists, cx, cy, cz, nx, ny, nz, r = found
+            if not exists:
                 continue
-            along = (x - cx) * nx + (y - cy) * ny + (z - cz) * nz
-            fx, fy, fz = x - along * nx - cx, y - along * ny - cy, z - along * nz - cz
-            length = math.sqrt(fx * fx + fy * fy + fz * fz)
-            if length < 1e-12:
-                # the point is on the axis of the circle, so all its points are equally near
-                if abs(nx) < 0.6:
-                    fx, fy, fz = 0.0, nz, -ny
-                else:
-                    fx, fy, fz = -nz, 0.0, nx
-                length = math.sqrt(fx * fx + fy * fy + fz * fz)
-            px, py, pz = cx + r * fx / length, cy + r * fy / length, cz + r * fz / length
+            px, py, pz = on_circle(found, x, y, z)
             d = (px - x) ** 2 + (py - y) ** 2 + (pz - z) ** 2
             if d < best and violation(px, py, pz, centers, radii) <= slack:
                 best = d
                 out[0], out[1], out[2] = px, py, pz
             for k in range(j + 1, n):
-                # intersect the circle with the third sphere: points c + r(e1 cos a + e2 sin a)
-                gx, gy, gz = centers[k, 0] - cx, centers[k, 1] - cy, centers[k, 2] - cz
-                along = gx * nx + gy * ny + gz * nz
-                ex, ey, ez = gx - along * nx, gy - along * ny, gz - along * nz
-                inplane = math.sqrt(ex * ex + ey * ey + ez * ez)
-                if inplane < 1e-12 or r < 1e-12:
+                on_plane, cosine, ex, ey, ez = vertex_on(found, centers[k], radii[k])
+                if not on_plane:
                     continue
-                ex, ey, ez = ex / inplane, ey / inplane, ez / inplane
-                cosine = (r * r + inplane * inplane + along * along - radii[k] * radii[k]) / (2.0 * r * inplane)
-                if abs(cosine) > 1.0 + 1e-9:
-                    continue
-                cosine = min(max(cosine, -1.0), 1.0)
                 sine = math.sqrt(1.0 - cosine * cosine)
                 sx, sy, sz = ny * ez - nz * ey, nz * ex - nx * ez, nx * ey - ny * ex
                 for side in (-1.0, 1.0):

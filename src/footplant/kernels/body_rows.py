@@ -61,12 +61,12 @@ def skin_place(points, n, positions, rotations):
 
 
 @uncounted_jit
-def force_on(points, n, positions, rotations, fx, fy, fz, forces):
-    """Add a force on point n to the forces (J, 6) of the joints that it follows."""
+def force_on(points, n, positions, rotations, force, forces):
+    """Add a force (x, y, z) on point n to the forces (J, 6) of the joints that it follows."""
     for k in range(points.joints.shape[1]):
         w = points.weights[n, k]
         if w != 0.0:
-            add_force(points.joints[n, k], points.places[n, k], w, positions, rotations, fx, fy, fz, forces)
+            add_force(points.joints[n, k], points.places[n, k], w, positions, rotations, force, forces)
 
 
 @uncounted_jit
@@ -77,13 +77,18 @@ def beyond_reach(shell, group, positions, x, y, z):
     return math.sqrt(dx * dx + dy * dy + dz * dz) - shell.reaches[group]
 
 
-@jit
-def clearances(shell, points, allowed, rows, positions, rotations, posed, out, parts):
-    """Write how far (F, N) balls are outside all parts, beyond what is allowed, metres, and the nearest part (F, N).
+class Allowed(NamedTuple):
+    """How deep points may be in the parts of a body."""
 
-    allowed (A, N, G): signed distance that is allowed, 0 or negative, +∞: the part does not count for the point; rows
-    (F,): which of them holds at each frame.
-    """
+    distances: NDArray
+    """(A, N, G) signed distance that is allowed, metres, 0 or negative; +∞: the part does not count for the point."""
+    rows: NDArray
+    """(F,) which of the A holds at each frame."""
+
+
+@jit
+def clearances(shell, points, allowed, positions, rotations, posed, out, parts):
+    """Write how far (F, N) balls are outside all parts, beyond what is allowed, metres, and the nearest part (F, N)."""
     for f in range(positions.shape[0]):
         for g in range(shell.groups.shape[0] - 1):
             skip_group(g, posed)
@@ -91,7 +96,7 @@ def clearances(shell, points, allowed, rows, positions, rotations, posed, out, p
             x, y, z = skin_place(points, n, positions[f], rotations[f])
             out[f, n], parts[f, n] = np.inf, -1
             for g in range(shell.groups.shape[0] - 1):
-                spare = allowed[rows[f], n, g]
+                spare = allowed.distances[allowed.rows[f], n, g]
                 if spare == np.inf or beyond_reach(shell, g, positions[f], x, y, z) - spare >= out[f, n]:
                     continue
                 if posed.boxes[g, 0] > posed.boxes[g, 3]:
@@ -137,8 +142,8 @@ def clearance_slopes(shell, points, parts, parents, positions, rotations, posed,
             if posed.boxes[parts[f, n], 0] > posed.boxes[parts[f, n], 3]:
                 pose_group(shell, parts[f, n], positions[f], rotations[f], 1.0, posed)
             x, y, z = skin_place(points, n, positions[f], rotations[f])
-            _, gx, gy, gz = push(shell, parts[f, n], posed, positions[f], rotations[f], x, y, z, forces)
-            force_on(points, n, positions[f], rotations[f], gx, gy, gz, forces)
+            _, gx, gy, gz = push(shell, parts[f, n], posed, positions[f], rotations[f], (x, y, z), forces)
+            force_on(points, n, positions[f], rotations[f], (gx, gy, gz), forces)
             generalized(parents, positions[f], rotations[f], columns, forces, out[f, n])
 
 
@@ -150,10 +155,10 @@ def skin_places(points, which, positions, rotations, out):
 
 
 @jit
-def project(shell, group, offset, points, positions, rotations, posed, out, found):
+def project(shell, group, offset, points, positions, rotations, posed, out):
     """Write where points (F, 3) come to that are moved to a signed distance from a part, and what they were near to.
 
-    out (F, 3) metres; found (F, 2): signed distance before, and the number of the nearest sample.
+    out (F, 5): the new position, the signed distance before, metres, and the number of the nearest sample.
     """
     for f in range(points.shape[0]):
         pose_group(shell, group, positions[f], rotations[f], 1.0, posed)
@@ -162,7 +167,7 @@ def project(shell, group, offset, points, positions, rotations, posed, out, foun
         for step in range(PROJECTIONS):
             away, nx, ny, nz = distance(shell, group, posed, x, y, z)
             if step == 0:
-                found[f, 0], found[f, 1] = away, nearest
+                out[f, 3], out[f, 4] = away, nearest
             x, y, z = x - (away - offset) * nx, y - (away - offset) * ny, z - (away - offset) * nz
         out[f, 0], out[f, 1], out[f, 2] = x, y, z
 
@@ -174,8 +179,8 @@ def difference_slopes(first, second, which, parents, positions, rotations, out):
     for f in range(positions.shape[0]):
         for k in range(3):
             fx, fy, fz = axes[k]
-            force_on(first, which[f, 0], positions[f], rotations[f], fx, fy, fz, forces)
-            force_on(second, which[f, 1], positions[f], rotations[f], -fx, -fy, -fz, forces)
+            force_on(first, which[f, 0], positions[f], rotations[f], (fx, fy, fz), forces)
+            force_on(second, which[f, 1], positions[f], rotations[f], (-fx, -fy, -fz), forces)
             generalized(parents, positions[f], rotations[f], columns, forces, out[f, k])
 
 
@@ -191,7 +196,7 @@ def _parents():
 
 WARMUP = {
     "clearances": lambda: (
-        smallest_shell(), _points(), np.zeros((1, 1, 1)), np.zeros(1, np.int64), read_only(1, 1, 3),
+        smallest_shell(), _points(), Allowed(np.zeros((1, 1, 1)), np.zeros(1, np.int64)), read_only(1, 1, 3),
         read_only(1, 1, 4), new_posed(smallest_shell()), np.empty((1, 1)), np.empty((1, 1), np.int64),
     ),
     "deepest_allowed": lambda: (
@@ -200,7 +205,7 @@ WARMUP = {
     ),
     "project": lambda: (
         smallest_shell(), 0, 0.0, np.zeros((1, 3)), read_only(1, 1, 3), read_only(1, 1, 4),
-        new_posed(smallest_shell()), np.empty((1, 3)), np.empty((1, 2)),
+        new_posed(smallest_shell()), np.empty((1, 5)),
     ),
     "clearance_slopes": lambda: (
         smallest_shell(), _points(), np.zeros((1, 1), np.int64), _parents(), read_only(1, 1, 3), read_only(1, 1, 4),

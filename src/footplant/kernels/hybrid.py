@@ -281,12 +281,13 @@ def normalize_rows(local):
 
 
 @uncounted_jit
-def aim_trunk(trunk, limbs, offsets, goals, f, first, positions, rotations, targets, beyond):
+def aim_trunk(trunk, limbs, bones, goals, f, first, world, beyond):
     """Write the limbs' lines and the goals that the trunk follows at frame f; the trunk is posed as in `first`.
 
-    targets: `LimbTargets`; beyond (L,): metres by which goals are out of reach. Return whether any limb has a goal.
+    bones: the skeleton's offsets (J, 3), and `LimbTargets`; world: positions and rotations of the trunk; beyond (L,):
+    metres by which goals are out of reach. Return whether any limb has a goal.
     """
-    busy = False
+    (offsets, targets), (positions, rotations), busy = bones, world, False
     for m in range(limbs.joints.shape[0]):
         weight = goals.weights[f, m]
         busy = busy or weight > 0.0 or goals.turn_weights[f, m] > 0.0
@@ -306,6 +307,15 @@ def aim_trunk(trunk, limbs, offsets, goals, f, first, positions, rotations, targ
             x, y, z = aimed[0] - positions[upper, 0], aimed[1] - positions[upper, 1], aimed[2] - positions[upper, 2]
             beyond[m] = math.sqrt(x * x + y * y + z * z) - targets.reaches[m, 1]
     return busy
+
+
+@uncounted_jit
+def reach_goal(parents, offsets, limb, goal, positions, rotations, local, scratch):
+    """Solve a limb by `bend_limb` if anything is asked of it; one that is hardly held back counts as reached."""
+    if goal.weight <= 0.0 and goal.turn_weight <= 0.0:
+        return 0.0, REACHED
+    residual, status = bend_limb(parents, offsets, limb, goal, positions, rotations, local, scratch)
+    return residual, REACHED if status == SOFTENED and residual < 1e-4 else status
 
 
 @jit
@@ -332,7 +342,7 @@ def solve_frames(trunk, limbs, bones, goals, rows, first, pose, outcome):
         targets = LimbTargets(uppers, bones.reaches[f if bones.reaches.shape[0] > 1 else 0], lines, aimed)
         reference, here = Pose(first.root[f], first.local[f]), Pose(pose.root[f], pose.local[f])
         pose_trunk(trunk, offsets, reference, positions, rotations)
-        busy = aim_trunk(trunk, limbs, offsets, goals, f, reference, positions, rotations, targets, beyond)
+        busy = aim_trunk(trunk, limbs, (offsets, targets), goals, f, reference, (positions, rotations), beyond)
         for r in range(rows.kinds.shape[0]):
             busy = busy or rows.weights[f, r] > 0.0
         if not busy:
@@ -365,20 +375,14 @@ def solve_frames(trunk, limbs, bones, goals, rows, first, pose, outcome):
                     break
         pose_trunk(trunk, offsets, here, positions, rotations)
         for m in range(limb_count):
-            outcome.residuals[f, m] = 0.0
-            outcome.statuses[f, m] = REACHED
-            weight, turn_weight = goals.weights[f, m], goals.turn_weights[f, m]
-            if weight > 0.0 or turn_weight > 0.0:
-                limb = SkeletonLimb(
-                    limbs.joints[m, 0], limbs.joints[m, 1], limbs.joints[m, 2], limbs.axes[m], limbs.flexions[m, 0],
-                    limbs.flexions[m, 1], limbs.swivels[m], limbs.softness,
-                )  # fmt: skip
-                goal = LimbGoal(goals.places[f, m], goals.turns[f, m], weight, turn_weight)
-                outcome.residuals[f, m], outcome.statuses[f, m] = bend_limb(
-                    trunk.parents, offsets, limb, goal, positions, rotations, pose.local[f], scratch
-                )
-                if outcome.statuses[f, m] == SOFTENED and outcome.residuals[f, m] < 1e-4:
-                    outcome.statuses[f, m] = REACHED
+            limb = SkeletonLimb(
+                limbs.joints[m, 0], limbs.joints[m, 1], limbs.joints[m, 2], limbs.axes[m], limbs.flexions[m, 0],
+                limbs.flexions[m, 1], limbs.swivels[m], limbs.softness,
+            )  # fmt: skip
+            goal = LimbGoal(goals.places[f, m], goals.turns[f, m], goals.weights[f, m], goals.turn_weights[f, m])
+            outcome.residuals[f, m], outcome.statuses[f, m] = reach_goal(
+                trunk.parents, offsets, limb, goal, positions, rotations, pose.local[f], scratch
+            )
         normalize_rows(pose.local[f])
 
 

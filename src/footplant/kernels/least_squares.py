@@ -166,39 +166,49 @@ def find_step(objective, at, damping, work):
 @uncounted_jit
 def solve_active(objective, at, damping, work):
     """Solve for the step of `find_step` with the present active set; return False when the system is singular."""
-    costs, weights = objective.costs, objective.weights
-    moved, residual, jacobian = at.moved, at.residual, at.jacobian
-    rows, diagonal, right, answer, step = work.rows, work.diagonal, work.right, work.answer, work.step
-    unknowns = moved.shape[0]
     used = 0
     for k in range(objective.count):
-        if weights[k] > 0.0 and (objective.active[k] or not objective.one_sided[k]):
-            rows[used] = k
+        if objective.weights[k] > 0.0 and (objective.active[k] or not objective.one_sided[k]):
+            work.rows[used] = k
             used += 1
-    for c in range(unknowns):
-        diagonal[c] = (1.0 + damping) * costs[c]
+    for c in range(at.moved.shape[0]):
+        work.diagonal[c] = (1.0 + damping) * objective.costs[c]
     if used > MOST_DUAL:
-        matrix = work.primal
-        matrix[:, :] = 0.0
+        return solve_normal(objective, at, used, work)
+    return solve_dual(objective, at, used, work)
+
+
+@uncounted_jit
+def solve_normal(objective, at, used, work):
+    """Solve the normal equations (D + JᵀWJ)·step = −C·moved − JᵀW·r of the `used` rows in `work.rows`."""
+    unknowns, matrix, right, answer = at.moved.shape[0], work.primal, work.right, work.answer
+    matrix[:, :] = 0.0
+    for c in range(unknowns):
+        matrix[c, c] = work.diagonal[c]
+        right[c] = -objective.costs[c] * at.moved[c]
+    for i in range(used):
+        k = work.rows[i]
         for c in range(unknowns):
-            matrix[c, c] = diagonal[c]
-            right[c] = -costs[c] * moved[c]
-        for i in range(used):
-            k = rows[i]
-            for c in range(unknowns):
-                answer[c] = jacobian[c, k]
-            add_row(answer, unknowns, -residual[k], weights[k], matrix, right)
-        if not factor(matrix, 0.0, unknowns, work.primal_lower):
-            return False
-        substitute(work.primal_lower, right, unknowns, step)
-        return True
-    dual = work.dual
+            answer[c] = at.jacobian[c, k]
+        add_row(answer, unknowns, -at.residual[k], objective.weights[k], matrix, right)
+    if not factor(matrix, 0.0, unknowns, work.primal_lower):
+        return False
+    substitute(work.primal_lower, right, unknowns, work.step)
+    return True
+
+
+@uncounted_jit
+def solve_dual(objective, at, used, work):
+    """Solve the same by its dual, (W⁻¹ + J·D⁻¹·Jᵀ)·λ = r − J·D⁻¹·C·moved, which is smaller for few rows."""
+    costs, moved, jacobian = objective.costs, at.moved, at.jacobian
+    rows, dual, diagonal, right, answer = work.rows, work.dual, work.diagonal, work.right, work.answer
+    unknowns = moved.shape[0]
     for i in range(used):
         k = rows[i]
-        right[i] = residual[k]
+        right[i] = at.residual[k]
         for j in range(i):
             dual[i, j] = 0.0
-        dual[i, i] = 1.0 / weights[k]
+        dual[i, i] = 1.0 / objective.weights[k]
     for c in range(unknowns):
         scale = 1.0 / diagonal[c]
         wish = costs[c] * moved[c] * scale
@@ -217,7 +227,7 @@ def solve_active(objective, at, damping, work):
         total = costs[c] * moved[c]
         for i in range(used):
             total += jacobian[c, rows[i]] * answer[i]
-        step[c] = -total / diagonal[c]
+        work.step[c] = -total / diagonal[c]
     return True
 
 

@@ -2,7 +2,7 @@
 
 Vectors of the hinge are in the frame of the upper joint (shoulder, hip), goals in the world. The hinge rotates about a
 fixed axis; bones need not be perpendicular to it, nor in one plane. `reach` solves one limb from its rotations;
-`bend_limb` one inside a posed skeleton, with twist joints inside its bones.
+`bend_limb` one inside a posed skeleton, with twist joints inside its bones. Vectors are tuples (x, y, z).
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ CLEARLY_BENT = 0.4
 ALIKE = 0.4
 """Cosine of the angle between that plane's normal and the hinge axis from which it does so; at 0 the limb counts as
 bent backwards and keeps its hinge axis."""
+UP = (0.0, 1.0, 0.0)
+"""The world's vertical."""
 FOLDED = 1.5
 """Radians of backward flexion beyond which a limb counts as folded through (over-flexed), not as bent backwards."""
 
@@ -41,13 +43,16 @@ def axis_turn(x, y, z, angle):
 
 
 @jit
-def bend(ux, uy, uz, vx, vy, vz, nx, ny, nz, distance, softness, least, most):
+def bend(u, v, n, distance, softness, least, most):
     """Return the hinge rotation that puts the limb's ends `distance` apart: (rotation, flexion, status).
 
     u points from the hinge to the upper joint, v to the end in the reference pose, n is the axis. Flexion is 0 when the
     bones are as straight as the axis allows and grows as v rotates about n; it is clamped to least … most. With
     `softness` s the last share s of the reach is approached by tanh, so that the hinge never snaps straight.
     """
+    ux, uy, uz = u
+    vx, vy, vz = v
+    nx, ny, nz = n
     un = ux * nx + uy * ny + uz * nz
     vn = vx * nx + vy * ny + vz * nz
     ax, ay, az = un * nx - ux, un * ny - uy, un * nz - uz
@@ -86,13 +91,16 @@ def bend(ux, uy, uz, vx, vy, vz, nx, ny, nz, distance, softness, least, most):
 
 
 @jit
-def own_hinge(ux, uy, uz, vx, vy, vz, nx, ny, nz):
+def own_hinge(u, v, n):
     """Return the axis about which a clearly bent limb is bent now; its hinge axis when it is nearly straight.
 
     u points from the hinge to the upper joint, v to the end, n is the hinge axis. Captured elbows and knees bend up to
     60° away from the axis that another body has there. About that axis, bones that are not perpendicular to it could
     reach neither as far nor as near as their lengths allow.
     """
+    ux, uy, uz = u
+    vx, vy, vz = v
+    nx, ny, nz = n
     cx, cy, cz = vy * uz - vz * uy, vz * ux - vx * uz, vx * uy - vy * ux
     size = math.sqrt(cx * cx + cy * cy + cz * cz)
     lengths = math.sqrt((ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz))
@@ -108,18 +116,21 @@ def own_hinge(ux, uy, uz, vx, vy, vz, nx, ny, nz):
 
 
 @jit
-def aim(wx, wy, wz, gx, gy, gz, nx, ny, nz):
+def aim(w, g, n):
     """Return the smallest rotation from direction w to g; if opposite, half a turn about n's part normal to w.
 
     A zero vector (the goal is the shoulder itself, or the limb is folded to nothing) gives the identity.
     """
+    wx, wy, wz = w
+    gx, gy, gz = g
+    nx, ny, nz = n
     ww = wx * wx + wy * wy + wz * wz
     gg = gx * gx + gy * gy + gz * gz
     if ww < 1e-24 or gg < 1e-24:
         return 1.0, 0.0, 0.0, 0.0
     lengths = math.sqrt(ww * gg)
-    w = lengths + wx * gx + wy * gy + wz * gz
-    if w < 1e-12 * lengths:
+    real = lengths + wx * gx + wy * gy + wz * gz
+    if real < 1e-12 * lengths:
         along = (nx * wx + ny * wy + nz * wz) / ww
         x, y, z = nx - along * wx, ny - along * wy, nz - along * wz
         norm = math.sqrt(x * x + y * y + z * z)
@@ -127,63 +138,25 @@ def aim(wx, wy, wz, gx, gy, gz, nx, ny, nz):
             return 1.0, 0.0, 0.0, 0.0
         return 0.0, x / norm, y / norm, z / norm
     x, y, z = wy * gz - wz * gy, wz * gx - wx * gz, wx * gy - wy * gx
-    norm = math.sqrt(w * w + x * x + y * y + z * z)
-    return w / norm, x / norm, y / norm, z / norm
+    norm = math.sqrt(real * real + x * x + y * y + z * z)
+    return real / norm, x / norm, y / norm, z / norm
 
 
 @jit
-def pole_angle(gx, gy, gz, nx, ny, nz, px, py, pz):
+def pole_angle(g, n, p):
     """Return the swivel about the unit vector g that brings the bending side of hinge n, g × n, towards the pole p.
 
     It is measured from the hinge axis, not from the elbow's position, so that it does not jump when the limb is
     straight.
     """
+    gx, gy, gz = g
+    nx, ny, nz = n
+    px, py, pz = p
     bx, by, bz = gy * nz - gz * ny, gz * nx - gx * nz, gx * ny - gy * nx
     along = gx * px + gy * py + gz * pz
     px, py, pz = px - along * gx, py - along * gy, pz - along * gz
     cross = gx * (by * pz - bz * py) + gy * (bz * px - bx * pz) + gz * (bx * py - by * px)
     return math.atan2(cross, bx * px + by * py + bz * pz)
-
-
-@uncounted_jit
-def reach(
-    parent, upper, lower, upper_offset, lower_offset, axis, origin, goal, pole, use_pole, swivel, softness, least, most,
-    new_upper, new_lower,
-):  # fmt: skip
-    """Solve one limb at one frame: write the local rotations, return (residual in metres, flexion, status).
-
-    parent: world rotation above the limb; upper, lower: local rotations of the reference pose, the lower one in the
-    upper joint's frame; origin: world position of the upper joint. The limb is bent, aimed by the smallest rotation,
-    then swivelled about the line to the goal by `swivel`, measured from the pole if there is one.
-    """
-    nx, ny, nz = axis[0], axis[1], axis[2]
-    ux, uy, uz = -upper_offset[0], -upper_offset[1], -upper_offset[2]
-    vx, vy, vz = rotate(lower[0], lower[1], lower[2], lower[3], lower_offset[0], lower_offset[1], lower_offset[2])
-    gx, gy, gz = goal[0] - origin[0], goal[1] - origin[1], goal[2] - origin[2]
-    length = math.sqrt(gx * gx + gy * gy + gz * gz)
-    turn, flexion, status = bend(ux, uy, uz, vx, vy, vz, nx, ny, nz, length, softness, least, most)
-    tw, tx, ty, tz = axis_turn(nx, ny, nz, turn)
-    new_lower[0], new_lower[1], new_lower[2], new_lower[3] = multiply(
-        tw, tx, ty, tz, lower[0], lower[1], lower[2], lower[3]
-    )
-    vx, vy, vz = rotate(tw, tx, ty, tz, vx, vy, vz)
-    pw, px, py, pz = parent[0], parent[1], parent[2], parent[3]
-    qw, qx, qy, qz = multiply(pw, px, py, pz, upper[0], upper[1], upper[2], upper[3])
-    wx, wy, wz = rotate(qw, qx, qy, qz, vx - ux, vy - uy, vz - uz)
-    hx, hy, hz = rotate(qw, qx, qy, qz, nx, ny, nz)
-    sw, sx, sy, sz = aim(wx, wy, wz, gx, gy, gz, hx, hy, hz)
-    if length > 1e-12:
-        dx, dy, dz = gx / length, gy / length, gz / length
-        angle = swivel
-        if use_pole:
-            hx, hy, hz = rotate(sw, sx, sy, sz, hx, hy, hz)
-            angle += pole_angle(dx, dy, dz, hx, hy, hz, pole[0], pole[1], pole[2])
-        aw, ax, ay, az = axis_turn(dx, dy, dz, angle)
-        sw, sx, sy, sz = multiply(aw, ax, ay, az, sw, sx, sy, sz)
-    qw, qx, qy, qz = multiply(sw, sx, sy, sz, qw, qx, qy, qz)
-    rx, ry, rz = rotate(qw, qx, qy, qz, vx - ux, vy - uy, vz - uz)
-    new_upper[0], new_upper[1], new_upper[2], new_upper[3] = multiply(pw, -px, -py, -pz, qw, qx, qy, qz)
-    return math.sqrt((rx - gx) ** 2 + (ry - gy) ** 2 + (rz - gz) ** 2), flexion, status
 
 
 class Hinge(NamedTuple):
@@ -198,6 +171,77 @@ class Hinge(NamedTuple):
     """Least flexion, radians."""
     most: float
     """Largest flexion, radians."""
+
+
+class LimbPose(NamedTuple):
+    """A limb at one frame, before it is solved."""
+
+    parent: NDArray
+    """(4,) world rotation above the limb."""
+    upper: NDArray
+    """(4,) local rotation of the upper joint."""
+    lower: NDArray
+    """(4,) rotation of the lower joint in the upper joint's frame."""
+    upper_offset: NDArray
+    """(3,) the hinge in the upper joint's frame, metres."""
+    lower_offset: NDArray
+    """(3,) the end in the lower joint's frame, metres."""
+    origin: NDArray
+    """(3,) world position of the upper joint, metres."""
+
+
+class LimbAim(NamedTuple):
+    """Where the end of a limb should be at one frame."""
+
+    goal: NDArray
+    """(3,) world, metres."""
+    pole: NDArray
+    """(3,) world direction of the pole."""
+    use_pole: bool
+    swivel: float
+    """Radians, measured from the pole if there is one."""
+
+
+@uncounted_jit
+def reach(hinge, pose, wish, new_upper, new_lower):
+    """Solve one limb at one frame: write the local rotations, return (residual in metres, flexion, status).
+
+    hinge: `Hinge`, whose axis is taken as it is; pose: `LimbPose`; wish: `LimbAim`. The limb is bent, aimed by the
+    smallest rotation, then swivelled about the line to the goal.
+    """
+    parent, upper, lower = pose.parent, pose.upper, pose.lower
+    upper_offset, lower_offset, origin = pose.upper_offset, pose.lower_offset, pose.origin
+    axis, goal = hinge.axis, wish.goal
+    nx, ny, nz = axis[0], axis[1], axis[2]
+    ux, uy, uz = -upper_offset[0], -upper_offset[1], -upper_offset[2]
+    vx, vy, vz = rotate(lower[0], lower[1], lower[2], lower[3], lower_offset[0], lower_offset[1], lower_offset[2])
+    gx, gy, gz = goal[0] - origin[0], goal[1] - origin[1], goal[2] - origin[2]
+    length = math.sqrt(gx * gx + gy * gy + gz * gz)
+    turn, flexion, status = bend(
+        (ux, uy, uz), (vx, vy, vz), (nx, ny, nz), length, hinge.softness, hinge.least, hinge.most
+    )  # fmt: skip
+    tw, tx, ty, tz = axis_turn(nx, ny, nz, turn)
+    new_lower[0], new_lower[1], new_lower[2], new_lower[3] = multiply(
+        tw, tx, ty, tz, lower[0], lower[1], lower[2], lower[3]
+    )
+    vx, vy, vz = rotate(tw, tx, ty, tz, vx, vy, vz)
+    pw, px, py, pz = parent[0], parent[1], parent[2], parent[3]
+    qw, qx, qy, qz = multiply(pw, px, py, pz, upper[0], upper[1], upper[2], upper[3])
+    wx, wy, wz = rotate(qw, qx, qy, qz, vx - ux, vy - uy, vz - uz)
+    hx, hy, hz = rotate(qw, qx, qy, qz, nx, ny, nz)
+    sw, sx, sy, sz = aim((wx, wy, wz), (gx, gy, gz), (hx, hy, hz))
+    if length > 1e-12:
+        dx, dy, dz = gx / length, gy / length, gz / length
+        angle = wish.swivel
+        if wish.use_pole:
+            pole = (wish.pole[0], wish.pole[1], wish.pole[2])
+            angle += pole_angle((dx, dy, dz), rotate(sw, sx, sy, sz, hx, hy, hz), pole)
+        aw, ax, ay, az = axis_turn(dx, dy, dz, angle)
+        sw, sx, sy, sz = multiply(aw, ax, ay, az, sw, sx, sy, sz)
+    qw, qx, qy, qz = multiply(sw, sx, sy, sz, qw, qx, qy, qz)
+    rx, ry, rz = rotate(qw, qx, qy, qz, vx - ux, vy - uy, vz - uz)
+    new_upper[0], new_upper[1], new_upper[2], new_upper[3] = multiply(pw, -px, -py, -pz, qw, qx, qy, qz)
+    return math.sqrt((rx - gx) ** 2 + (ry - gy) ** 2 + (rz - gz) ** 2), flexion, status
 
 
 class LimbPoses(NamedTuple):
@@ -247,18 +291,18 @@ class LimbAnswers(NamedTuple):
 @jit
 def reach_all(hinge, poses, aims, out):
     """Apply `reach` to every frame."""
-    axis, n = hinge.axis.copy(), hinge.axis
+    axis, n = hinge.axis.copy(), (hinge.axis[0], hinge.axis[1], hinge.axis[2])
+    own = Hinge(axis, hinge.own_plane, hinge.softness, hinge.least, hinge.most)
     upper_step = 0 if poses.upper_offsets.shape[0] == 1 else 1
     lower_step = 0 if poses.lower_offsets.shape[0] == 1 else 1
     for f in range(aims.goals.shape[0]):
         u, v, lower = poses.upper_offsets[f * upper_step], poses.lower_offsets[f * lower_step], poses.lowers[f]
         if hinge.own_plane:
             vx, vy, vz = rotate(lower[0], lower[1], lower[2], lower[3], v[0], v[1], v[2])
-            axis[0], axis[1], axis[2] = own_hinge(-u[0], -u[1], -u[2], vx, vy, vz, n[0], n[1], n[2])
-        out.residuals[f], out.flexions[f], out.statuses[f] = reach(
-            poses.parents[f], poses.uppers[f], lower, u, v, axis, poses.origins[f], aims.goals[f], aims.poles[f],
-            aims.use_pole, aims.swivels[f], hinge.softness, hinge.least, hinge.most, out.uppers[f], out.lowers[f],
-        )  # fmt: skip
+            axis[0], axis[1], axis[2] = own_hinge((-u[0], -u[1], -u[2]), (vx, vy, vz), n)
+        pose = LimbPose(poses.parents[f], poses.uppers[f], lower, u, v, poses.origins[f])
+        wish = LimbAim(aims.goals[f], aims.poles[f], aims.use_pole, aims.swivels[f])
+        out.residuals[f], out.flexions[f], out.statuses[f] = reach(own, pose, wish, out.uppers[f], out.lowers[f])
 
 
 @uncounted_jit
@@ -349,12 +393,12 @@ def bend_limb(parents, offsets, limb, goal, positions, rotations, local, scratch
         scratch[4, k] += goal.weight * (goal.place[k] - scratch[4, k])
     cx, cy, cz = rotate(scratch[1, 0], scratch[1, 1], scratch[1, 2], scratch[1, 3], ex, ey, ez)
     # `reach` reads this row before it writes to it
-    hinge = scratch[6]
-    hinge[0], hinge[1], hinge[2] = own_hinge(-hx, -hy, -hz, cx, cy, cz, axis[0], axis[1], axis[2])
-    residual, _, status = reach(
-        scratch[0], local[upper], scratch[1], scratch[2], scratch[3], hinge, positions[upper], scratch[4],
-        scratch[2], False, limb.swivel, limb.softness, limb.least, limb.most, scratch[5], scratch[6],
-    )  # fmt: skip
+    plane = scratch[6]
+    plane[0], plane[1], plane[2] = own_hinge((-hx, -hy, -hz), (cx, cy, cz), (axis[0], axis[1], axis[2]))
+    hinge = Hinge(plane, True, limb.softness, limb.least, limb.most)
+    pose = LimbPose(scratch[0], local[upper], scratch[1], scratch[2], scratch[3], positions[upper])
+    wish = LimbAim(scratch[4], scratch[2], False, limb.swivel)
+    residual, _, status = reach(hinge, pose, wish, scratch[5], scratch[6])
     for k in range(4):
         local[upper, k] = scratch[5, k]
     local[lower, 0], local[lower, 1], local[lower, 2], local[lower, 3] = multiply(

@@ -12,12 +12,24 @@ from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.fk import place_of
 
 
+class Intervals(NamedTuple):
+    """When N plants hold."""
+
+    starts: NDArray
+    """(N,) first frames."""
+    stops: NDArray
+    """(N,) frames after the last ones."""
+    ramps: NDArray
+    """(N, 2) seconds of the ramps before and after."""
+
+
 @jit
-def span(starts, stops, ramps, frames, fps, first):
+def span(intervals, frames, fps, first):
     """Return the number of (plant, row) pairs at which plants may be active, ramps included; write first rows (N,).
 
-    starts, stops (N,): the frames of each plant; ramps (N, 2) seconds; frames (F,) of the rows, ascending.
+    intervals: `Intervals`; frames (F,) of the rows, ascending.
     """
+    starts, stops, ramps = intervals
     total = 0
     for n in range(starts.shape[0]):
         begin = starts[n] - math.ceil(ramps[n, 0] * fps)
@@ -28,8 +40,9 @@ def span(starts, stops, ramps, frames, fps, first):
 
 
 @jit
-def spread(starts, stops, ramps, frames, fps, first, rows, which, active):
+def spread(intervals, frames, fps, first, rows, which, active):
     """Write the active pairs by plant and row, with their activations; return their number."""
+    starts, stops, ramps = intervals
     count = 0
     for n in range(starts.shape[0]):
         end = stops[n] + math.ceil(ramps[n, 1] * fps)
@@ -178,7 +191,7 @@ def _numbers(count):
 
 def _intervals():
     numbers = np.zeros(1, np.int64)
-    return numbers, numbers, np.zeros((1, 2)), numbers, 30.0, numbers
+    return Intervals(numbers, numbers, np.zeros((1, 2))), numbers, 30.0, numbers
 
 
 WARMUP = {

@@ -172,15 +172,15 @@ def beside_rim(width, away, value):
 
 
 @uncounted_jit
-def distance(shell, group, posed, x, y, z):
-    """Return the signed distance (metres, negative inside) from a posed group, and the outward direction."""
+def tangent_planes(shell, group, posed, x, y, z, least):
+    """Return Σw, Σw·nᵢ·(x − pᵢ) and Σw·nᵢ over the samples near a point, with w = exp((least − |x − pᵢ|²)/h²).
+
+    least: the squared distance of the nearest sample, which has the weight 1.
+    """
     samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
-    begin, end = shell.groups[group], shell.groups[group + 1]
-    least, nearest = nearest_sample(shell, group, posed, x, y, z)
-    scale = 1.0 / (width * width)
-    reach = least + 4.0 * width * width
+    scale, reach = 1.0 / (width * width), least + 4.0 * width * width
     total = value = nx = ny = nz = 0.0
-    for c in range(begin, end):
+    for c in range(shell.groups[group], shell.groups[group + 1]):
         bound = from_ball(balls, c, x, y, z)
         if bound * bound >= reach:
             continue
@@ -195,6 +195,15 @@ def distance(shell, group, posed, x, y, z):
                 nx += w * u
                 ny += w * v
                 nz += w * t
+    return total, value, nx, ny, nz
+
+
+@uncounted_jit
+def distance(shell, group, posed, x, y, z):
+    """Return the signed distance (metres, negative inside) from a posed group, and the outward direction."""
+    samples, width = posed.samples, shell.widths[group]
+    least, nearest = nearest_sample(shell, group, posed, x, y, z)
+    total, value, nx, ny, nz = tangent_planes(shell, group, posed, x, y, z, least)
     length = math.sqrt(nx * nx + ny * ny + nz * nz)
     away = math.sqrt(least)
     if length < 1e-9 or total <= 0.0:
@@ -208,7 +217,7 @@ def distance(shell, group, posed, x, y, z):
 
 
 @uncounted_jit
-def push(shell, group, posed, positions, rotations, x, y, z, forces):
+def push(shell, group, posed, positions, rotations, point, forces):
     """Return the signed distance of `distance`, and add its derivative by the samples' places and normals to `forces`.
 
     forces (J, 6): for each joint the force and, about the world's origin, the torque with which the distance acts on
@@ -217,28 +226,18 @@ def push(shell, group, posed, positions, rotations, x, y, z, forces):
 
         g_i = w_i (n_i − 2 (x − p_i)(v_i − d)/h²)/Σw.
     """
+    x, y, z = point
     samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
     begin, end = shell.groups[group], shell.groups[group + 1]
     least, nearest = nearest_sample(shell, group, posed, x, y, z)
     away, scale, reach = math.sqrt(least), 1.0 / (width * width), least + 4.0 * width * width
-    total = plane = 0.0
-    for c in range(begin, end):
-        bound = from_ball(balls, c, x, y, z)
-        if bound * bound >= reach:
-            continue
-        for i in range(clusters[c], clusters[c + 1]):
-            dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
-            square = dx * dx + dy * dy + dz * dz
-            if square < reach:
-                w = math.exp((least - square) * scale)
-                total += w
-                plane += w * (samples[3, i] * dx + samples[4, i] * dy + samples[5, i] * dz)
+    total, plane, _, _, _ = tangent_planes(shell, group, posed, x, y, z, least)
     # the nearest sample itself has the weight 1
     value = plane / total
     if beside_rim(width, away, value):
         u = RIM_SHARE / away
         gx, gy, gz = u * (x - samples[0, nearest]), u * (y - samples[1, nearest]), u * (z - samples[2, nearest])
-        carry_force(shell, nearest, positions, rotations, -gx, -gy, -gz, forces)
+        carry_force(shell, nearest, positions, rotations, (-gx, -gy, -gz), forces)
         return RIM_SHARE * away, gx, gy, gz
     gx = gy = gz = 0.0
     for c in range(begin, end):
@@ -254,7 +253,7 @@ def push(shell, group, posed, positions, rotations, x, y, z, forces):
                 lean = 2.0 * scale * (u * dx + v * dy + t * dz - value)
                 fx, fy, fz = w * (u - lean * dx), w * (v - lean * dy), w * (t - lean * dz)
                 gx, gy, gz = gx + fx, gy + fy, gz + fz
-                carry_force(shell, i, positions, rotations, -fx, -fy, -fz, forces)
+                carry_force(shell, i, positions, rotations, (-fx, -fy, -fz), forces)
                 torque = forces[shell.joints[shell.starts[i]]]
                 torque[3] += w * (v * dz - t * dy)
                 torque[4] += w * (t * dx - u * dz)
@@ -263,19 +262,19 @@ def push(shell, group, posed, positions, rotations, x, y, z, forces):
 
 
 @uncounted_jit
-def carry_force(shell, i, positions, rotations, fx, fy, fz, forces):
-    """Add a force on sample i to the forces (J, 6) of the joints that carry it."""
+def carry_force(shell, i, positions, rotations, force, forces):
+    """Add a force (x, y, z) on sample i to the forces (J, 6) of the joints that carry it."""
     for m in range(shell.starts[i], shell.starts[i + 1]):
-        add_force(shell.joints[m], shell.places[m], shell.weights[m], positions, rotations, fx, fy, fz, forces)
+        add_force(shell.joints[m], shell.places[m], shell.weights[m], positions, rotations, force, forces)
 
 
 @uncounted_jit
-def add_force(joint, place, weight, positions, rotations, fx, fy, fz, forces):
-    """Add a force on a place (3,) in a joint's frame, times a weight, to the forces (J, 6)."""
+def add_force(joint, place, weight, positions, rotations, force, forces):
+    """Add a force (x, y, z) on a place (3,) in a joint's frame, times a weight, to the forces (J, 6)."""
     q = rotations[joint]
     x, y, z = rotate(q[0], q[1], q[2], q[3], place[0], place[1], place[2])
     x, y, z = positions[joint, 0] + x, positions[joint, 1] + y, positions[joint, 2] + z
-    fx, fy, fz, row = weight * fx, weight * fy, weight * fz, forces[joint]
+    fx, fy, fz, row = weight * force[0], weight * force[1], weight * force[2], forces[joint]
     row[0], row[1], row[2] = row[0] + fx, row[1] + fy, row[2] + fz
     row[3] += y * fz - z * fy
     row[4] += z * fx - x * fz

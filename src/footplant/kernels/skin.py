@@ -7,8 +7,10 @@ as a loop over influences. Most vertices of most meshes have one or two.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.kernels import jit
 from footplant.kernels.quaternion import multiply, rotate
@@ -27,8 +29,9 @@ def _place_joints(positions, rotations, inverse_bind, matrices):
 
 
 @jit
-def _blend_two(v, joints, weights, matrices, x, y, z, r):
-    """Return row r of the blend of a vertex's first two matrices, times (x, y, z, 1)."""
+def _blend_two(v, joints, weights, matrices, point, r):
+    """Return row r of the blend of a vertex's first two matrices, times a point (x, y, z, 1)."""
+    x, y, z = point
     i, j, w, u, c = joints[v, 0], joints[v, 1], weights[v, 0], weights[v, 1], 4 * r
     return (
         (w * matrices[i, c] + u * matrices[j, c]) * x
@@ -39,8 +42,9 @@ def _blend_two(v, joints, weights, matrices, x, y, z, r):
 
 
 @jit
-def _blend_four(v, k, joints, weights, matrices, x, y, z, r):
-    """Return row r of the blend of the matrices of a vertex's influences k to k + 3, times (x, y, z, 1)."""
+def _blend_four(v, k, joints, weights, matrices, point, r):
+    """Return row r of the blend of the matrices of a vertex's influences k to k + 3, times a point (x, y, z, 1)."""
+    x, y, z = point
     i0, i1, i2, i3 = joints[v, k], joints[v, k + 1], joints[v, k + 2], joints[v, k + 3]
     w0, w1, w2, w3 = weights[v, k], weights[v, k + 1], weights[v, k + 2], weights[v, k + 3]
     a, b, c, d = 4 * r, 4 * r + 1, 4 * r + 2, 4 * r + 3
@@ -59,16 +63,16 @@ def linear_blend(vertices, joints, weights, inverse_bind, positions, rotations, 
     for f in range(positions.shape[0]):
         _place_joints(positions[f], rotations[f], inverse_bind, matrices)
         for v in range(vertices.shape[0]):
-            x, y, z = vertices[v, 0], vertices[v, 1], vertices[v, 2]
+            point = (vertices[v, 0], vertices[v, 1], vertices[v, 2])
             if weights[v, 2] == 0.0 and weights[v, 3] == 0.0:
                 for r in range(3):
-                    out[f, v, r] = _blend_two(v, joints, weights, matrices, x, y, z, r)
+                    out[f, v, r] = _blend_two(v, joints, weights, matrices, point, r)
             else:
                 for r in range(3):
-                    out[f, v, r] = _blend_four(v, 0, joints, weights, matrices, x, y, z, r)
+                    out[f, v, r] = _blend_four(v, 0, joints, weights, matrices, point, r)
             for k in range(4, width, 4):
                 for r in range(3):
-                    out[f, v, r] += _blend_four(v, k, joints, weights, matrices, x, y, z, r)
+                    out[f, v, r] += _blend_four(v, k, joints, weights, matrices, point, r)
 
 
 @jit
@@ -104,15 +108,33 @@ def linear_blend_normals(normals, joints, weights, inverse_bind, positions, rota
             out[f, v, 0], out[f, v, 1], out[f, v, 2] = s * nx, s * ny, s * nz
 
 
+class Influences(NamedTuple):
+    """The joints that V vertices follow."""
+
+    joints: NDArray
+    """(V, K)."""
+    weights: NDArray
+    """(V, K), 1 in all for a vertex."""
+
+
+class RigidBind(NamedTuple):
+    """The rigid parts of J inverse bind matrices."""
+
+    rotations: NDArray
+    """(J, 4)."""
+    translations: NDArray
+    """(J, 3) metres."""
+
+
 @jit
-def _place_dual(positions, rotations, bind_rotations, bind_translations, duals):
+def _place_dual(positions, rotations, bind, duals):
     """Write duals[j] = unit dual quaternion (real, dual) of world matrix · rigid part of the inverse bind, (J, 8)."""
     for j in range(positions.shape[0]):
         w, x, y, z = rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3]
-        tx, ty, tz = rotate(w, x, y, z, bind_translations[j, 0], bind_translations[j, 1], bind_translations[j, 2])
+        tx, ty, tz = rotate(w, x, y, z, bind.translations[j, 0], bind.translations[j, 1], bind.translations[j, 2])
         tx, ty, tz = tx + positions[j, 0], ty + positions[j, 1], tz + positions[j, 2]
         w, x, y, z = multiply(
-            w, x, y, z, bind_rotations[j, 0], bind_rotations[j, 1], bind_rotations[j, 2], bind_rotations[j, 3]
+            w, x, y, z, bind.rotations[j, 0], bind.rotations[j, 1], bind.rotations[j, 2], bind.rotations[j, 3]
         )
         duals[j, 0], duals[j, 1], duals[j, 2], duals[j, 3] = w, x, y, z
         dw, dx, dy, dz = multiply(0.0, tx, ty, tz, w, x, y, z)
@@ -120,11 +142,12 @@ def _place_dual(positions, rotations, bind_rotations, bind_translations, duals):
 
 
 @jit
-def _blend_dual(v, joints, weights, duals):
+def _blend_dual(v, influences, duals):
     """Return Σ ± w_i q_i over one vertex's influences, normalised by its real part.
 
     q and −q are one rotation: each is added with the sign that puts it in the hemisphere of the largest weight.
     """
+    joints, weights = influences
     pivot = 0
     for k in range(1, joints.shape[1]):
         if weights[v, k] > weights[v, pivot]:
@@ -149,12 +172,12 @@ def _blend_dual(v, joints, weights, duals):
 
 
 @jit
-def dual_quaternion(vertices, joints, weights, bind_rotations, bind_translations, positions, rotations, duals, out):
+def dual_quaternion(vertices, influences, bind, positions, rotations, duals, out):
     """Write vertices (F, V, 3) deformed by blended unit dual quaternions; `duals` (J, 8) is workspace."""
     for f in range(positions.shape[0]):
-        _place_dual(positions[f], rotations[f], bind_rotations, bind_translations, duals)
+        _place_dual(positions[f], rotations[f], bind, duals)
         for v in range(vertices.shape[0]):
-            aw, ax, ay, az, bw, bx, by, bz = _blend_dual(v, joints, weights, duals)
+            aw, ax, ay, az, bw, bx, by, bz = _blend_dual(v, influences, duals)
             x, y, z = rotate(aw, ax, ay, az, vertices[v, 0], vertices[v, 1], vertices[v, 2])
             # the translation is the vector part of 2 · dual · conjugate of real
             _, tx, ty, tz = multiply(bw, bx, by, bz, aw, -ax, -ay, -az)
@@ -162,14 +185,12 @@ def dual_quaternion(vertices, joints, weights, bind_rotations, bind_translations
 
 
 @jit
-def dual_quaternion_normals(
-    normals, joints, weights, bind_rotations, bind_translations, positions, rotations, duals, out
-):
+def dual_quaternion_normals(normals, influences, bind, positions, rotations, duals, out):
     """Write unit normals (F, V, 3) rotated by the real part of the blended dual quaternions; `duals` is workspace."""
     for f in range(positions.shape[0]):
-        _place_dual(positions[f], rotations[f], bind_rotations, bind_translations, duals)
+        _place_dual(positions[f], rotations[f], bind, duals)
         for v in range(normals.shape[0]):
-            aw, ax, ay, az, _, _, _, _ = _blend_dual(v, joints, weights, duals)
+            aw, ax, ay, az, _, _, _, _ = _blend_dual(v, influences, duals)
             out[f, v, 0], out[f, v, 1], out[f, v, 2] = rotate(
                 aw, ax, ay, az, normals[v, 0], normals[v, 1], normals[v, 2]
             )
@@ -190,7 +211,8 @@ def _linear_arguments():
 
 def _dual_arguments():
     return (
-        np.zeros((1, 3)), np.zeros((1, 4), np.int64), np.zeros((1, 4)), np.zeros((1, 4)), np.zeros((1, 3)),
+        np.zeros((1, 3)), Influences(np.zeros((1, 4), np.int64), np.zeros((1, 4))),
+        RigidBind(np.zeros((1, 4)), np.zeros((1, 3))),
         _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 8)), np.zeros((1, 1, 3)),
     )  # fmt: skip
 

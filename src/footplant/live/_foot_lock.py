@@ -13,7 +13,7 @@ import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.fk import forward
-from footplant.kernels.limb import aim, reach
+from footplant.kernels.limb import UP, Hinge, LimbAim, LimbPose, aim, reach
 from footplant.kernels.quaternion import exp, log, multiply, rotate
 from footplant.live._controller import ease
 
@@ -72,122 +72,176 @@ class FootScratch(NamedTuple):
     """(36,)"""
 
 
+class LockStep(NamedTuple):
+    """What one frame asks of the feet."""
+
+    seconds: float
+    """Since the frame before."""
+    ramp: float
+    """Seconds within which the correction fades out that is left when a foot is released."""
+    level: float
+    """Metres; height of the floor."""
+    planted: np.ndarray
+    """(4,) weights with which heels and balls are planted, left and right."""
+
+
 @jit
-def lock_feet(tables, seconds, ramp, level, planted, state, root, pose, scratch):
+def lock_feet(tables, step, state, root, pose, scratch):
     """Lock planted points of both feet, by the legs alone; feet in swing are kept above the floor.
 
-    planted: (4,) weights with which heels and balls are planted, left and right. A point is locked while that weight is
-    above one half. The correction that is left when a foot is released fades out within `ramp` seconds. root (1, 3) and
-    pose (1, J, 4) are changed in place; level: metres, height of the floor.
+    A point is locked while the weight with which it is planted is above one half. root (1, 3) and pose (1, J, 4) are
+    changed in place.
     """
-    parents, offsets, legs, points, arms = tables.parents, tables.offsets, tables.legs, tables.points, tables.arms
-    marks, feet = state.marks, state.feet
-    positions, turns, places = scratch.positions, scratch.turns, scratch.places
-    forward(parents, offsets, root, pose, positions, turns)
+    seconds, ramp, planted, feet = step.seconds, step.ramp, step.planted, state.feet
+    forward(tables.parents, tables.offsets, root, pose, scratch.positions, scratch.turns)
     for foot in range(2):
-        ankle = legs[foot, 2]
-        ax, ay, az = positions[0, ankle, 0], positions[0, ankle, 1], positions[0, ankle, 2]
         wanted = ease((planted[2 * foot + 1] - 0.25) / 0.25)
         feet[foot, TOES] += min(max(wanted - feet[foot, TOES], -seconds / ramp), 2.0 * seconds / ramp)
-        _level_toes(tables, foot, ease(feet[foot, TOES]), turns, pose)
+        _level_toes(tables, foot, ease(feet[foot, TOES]), scratch.turns, pose)
+        _write_places(tables, foot, scratch)
+        _lock_foot(tables, step, foot, state, pose, scratch)
+
+
+@jit
+def _write_places(tables, foot, scratch):
+    """Write heel, ball and toe tip relative to the ankle, about which the foot rotates, to `scratch.places`."""
+    positions, turns, places = scratch.positions, scratch.turns, scratch.places
+    ankle = positions[0, tables.legs[foot, 2]]
+    for p in range(3):
+        j, arm = tables.points[3 * foot + p], tables.arms[3 * foot + p]
+        vx, vy, vz = rotate(turns[0, j, 0], turns[0, j, 1], turns[0, j, 2], turns[0, j, 3], arm[0], arm[1], arm[2])
+        places[p, 0] = positions[0, j, 0] + vx - ankle[0]
+        places[p, 1] = positions[0, j, 1] + vy - ankle[1]
+        places[p, 2] = positions[0, j, 2] + vz - ankle[2]
+
+
+@jit
+def _lock_foot(tables, step, foot, state, pose, scratch):
+    """Lock, hold and release the points of one foot, and move its leg accordingly."""
+    ramp, marks, own, places = step.ramp, state.marks[2 * foot : 2 * foot + 2], state.feet[foot], scratch.places
+    ankle = scratch.positions[0, tables.legs[foot, 2]]
+    own[AGE] += step.seconds
+    # the pose before any change of contacts: fading corrections alone
+    held_before = int(own[SET])
+    turn = _held_turn(step, held_before, marks, own, places)
+    shift = _held_shift(step, held_before, marks, own, places, turn, ankle)
+    shift_x, shift_y, shift_z = shift
+    held = _update_marks(step, foot, marks, places, turn, shift, ankle)
+    if held == 3 and held_before == 3 and _is_bent(marks, places):
+        # the foot bends at its toes: the heel is about to leave the ground
+        marks[0, HELD], marks[0, BARRED], held = 0.0, ramp, 2
+    if held != held_before:
+        # keep the current pose; from here it fades to the new target
+        bw, bx, by, bz = _line_turn(marks, places) if held == 3 else (1.0, 0.0, 0.0, 0.0)
+        dw, dx, dy, dz = multiply(turn[0], turn[1], turn[2], turn[3], bw, -bx, -by, -bz)
+        own[RX], own[RX + 1], own[RX + 2] = log(dw, dx, dy, dz)
+        own[FX], own[FX + 1], own[FX + 2] = shift_x, shift_y, shift_z
+        own[AGE], own[SET] = 0.0, held
+    own[SX], own[SX + 1], own[SX + 2] = shift_x, shift_y, shift_z
+    goal = (ankle[0] + shift_x, ankle[1] + shift_y, ankle[2] + shift_z)
+    missing = _place_leg(tables, foot, goal, turn, pose, scratch)
+    if missing > STRETCH and held > 0:
+        # out of reach: release rather than stretch
+        for p in range(2):
+            marks[p, HELD] = 0.0
+            marks[p, BARRED] = ramp
+        own[FX], own[FX + 1], own[FX + 2] = shift_x, shift_y, shift_z
+        own[RX], own[RX + 1], own[RX + 2] = log(turn[0], turn[1], turn[2], turn[3])
+        own[AGE], own[SET] = 0.0, 0.0
+
+
+@jit
+def _line_turn(marks, places):
+    """Return the rotation of a foot from the line of its heel and ball to that of where they are locked."""
+    heel, ball = marks[0], marks[1]
+    line = (places[1, 0] - places[0, 0], places[1, 1] - places[0, 1], places[1, 2] - places[0, 2])
+    return aim(line, (ball[PX] - heel[PX], ball[PY] - heel[PY], ball[PZ] - heel[PZ]), UP)
+
+
+@jit
+def _is_bent(marks, places):
+    """Return whether heel and ball are no longer as far apart as they were locked."""
+    heel, ball = marks[0], marks[1]
+    own = math.sqrt(
+        (places[1, 0] - places[0, 0]) ** 2 + (places[1, 1] - places[0, 1]) ** 2
+        + (places[1, 2] - places[0, 2]) ** 2
+    )  # fmt: skip
+    wanted = math.sqrt((ball[PX] - heel[PX]) ** 2 + (ball[PY] - heel[PY]) ** 2 + (ball[PZ] - heel[PZ]) ** 2)
+    return abs(own - wanted) > LONGER
+
+
+@jit
+def _height_left(mark, step):
+    """Return the height above the floor, metres, that a locked point still has to settle in this frame."""
+    return mark[SETTLE] * (1.0 - ease((mark[SINCE] + step.seconds) / step.ramp))
+
+
+@jit
+def _held_turn(step, held, marks, own, places):
+    """Return the rotation (4 scalars) of a foot by its fading correction and the points that were locked before."""
+    left = 1.0 - ease(own[AGE] / step.ramp)
+    rw, rx, ry, rz = exp(left * own[RX], left * own[RX + 1], left * own[RX + 2])
+    if held == 3:
+        bw, bx, by, bz = _line_turn(marks, places)
+        return multiply(rw, rx, ry, rz, bw, bx, by, bz)
+    if held == 1 or held == 2:
+        # a foot locked at one end is pitched about it to keep the other end above the floor
+        anchor, end = held - 1, 2 - held
+        high = _height_left(marks[anchor], step)
+        hx, hy, hz = rotate(
+            rw, rx, ry, rz, places[end, 0] - places[anchor, 0], places[end, 1] - places[anchor, 1],
+            places[end, 2] - places[anchor, 2],
+        )  # fmt: skip
+        flat, across = math.sqrt(hx * hx + hz * hz), hx * hx + hy * hy + hz * hz - high * high
+        if hy < -high and flat > 1e-6 and across > 0.0:
+            grow = math.sqrt(across) / flat
+            bw, bx, by, bz = aim((hx, hy, hz), (grow * hx, -high, grow * hz), UP)
+            return multiply(bw, bx, by, bz, rw, rx, ry, rz)
+    return rw, rx, ry, rz
+
+
+@jit
+def _held_shift(step, held, marks, own, places, turn, ankle):
+    """Return the shift (3 scalars) of a foot: onto its locked points, else its fading one, kept above the floor."""
+    rw, rx, ry, rz = turn
+    left = 1.0 - ease(own[AGE] / step.ramp)
+    x, y, z = left * own[FX], left * own[FX + 1], left * own[FX + 2]
+    for p in range(2):
+        mark = marks[p]
+        if mark[HELD] > 0.0:
+            vx, vy, vz = rotate(rw, rx, ry, rz, places[p, 0], places[p, 1], places[p, 2])
+            lift = _height_left(mark, step)
+            x, y, z = mark[PX] - ankle[0] - vx, mark[PY] + lift - ankle[1] - vy, mark[PZ] - ankle[2] - vz
+    if held == 0:
         for p in range(3):
-            j = points[3 * foot + p]
-            vx, vy, vz = rotate(
-                turns[0, j, 0], turns[0, j, 1], turns[0, j, 2], turns[0, j, 3],
-                arms[3 * foot + p, 0], arms[3 * foot + p, 1], arms[3 * foot + p, 2],
-            )  # fmt: skip
-            # relative to the ankle, about which the foot rotates
-            places[p, 0] = positions[0, j, 0] + vx - ax
-            places[p, 1] = positions[0, j, 1] + vy - ay
-            places[p, 2] = positions[0, j, 2] + vz - az
-        own_state = feet[foot]
-        own_state[AGE] += seconds
-        left = 1.0 - ease(own_state[AGE] / ramp)
-        # the pose before any change of contacts: fading corrections alone
-        held_before = int(own_state[SET])
-        rw, rx, ry, rz = exp(left * own_state[RX], left * own_state[RX + 1], left * own_state[RX + 2])
-        if held_before == 3:
-            hx, hy, hz = places[1, 0] - places[0, 0], places[1, 1] - places[0, 1], places[1, 2] - places[0, 2]
-            heel, ball = marks[2 * foot], marks[2 * foot + 1]
-            bw, bx, by, bz = aim(
-                hx, hy, hz, ball[PX] - heel[PX], ball[PY] - heel[PY], ball[PZ] - heel[PZ], 0.0, 1.0, 0.0
-            )
-            rw, rx, ry, rz = multiply(rw, rx, ry, rz, bw, bx, by, bz)
-        if held_before == 1 or held_before == 2:
-            # a foot locked at one end is pitched about it to keep the other end above the floor
-            anchor, end = held_before - 1, 2 - held_before
-            mark = marks[2 * foot + anchor]
-            high = mark[SETTLE] * (1.0 - ease((mark[SINCE] + seconds) / ramp))
-            hx, hy, hz = rotate(
-                rw, rx, ry, rz, places[end, 0] - places[anchor, 0], places[end, 1] - places[anchor, 1],
-                places[end, 2] - places[anchor, 2],
-            )  # fmt: skip
-            flat, across = math.sqrt(hx * hx + hz * hz), hx * hx + hy * hy + hz * hz - high * high
-            if hy < -high and flat > 1e-6 and across > 0.0:
-                grow = math.sqrt(across) / flat
-                bw, bx, by, bz = aim(hx, hy, hz, grow * hx, -high, grow * hz, 0.0, 1.0, 0.0)
-                rw, rx, ry, rz = multiply(bw, bx, by, bz, rw, rx, ry, rz)
-        shift_x, shift_y, shift_z = left * own_state[FX], left * own_state[FX + 1], left * own_state[FX + 2]
-        for p in range(2):
-            mark = marks[2 * foot + p]
-            if mark[HELD] > 0.0:
-                vx, vy, vz = rotate(rw, rx, ry, rz, places[p, 0], places[p, 1], places[p, 2])
-                lift = mark[SETTLE] * (1.0 - ease((mark[SINCE] + seconds) / ramp))
-                shift_x, shift_y, shift_z = mark[PX] - ax - vx, mark[PY] + lift - ay - vy, mark[PZ] - az - vz
-        if held_before == 0:
-            for p in range(3):
-                vx, vy, vz = rotate(rw, rx, ry, rz, places[p, 0], places[p, 1], places[p, 2])
-                shift_y = max(shift_y, level - ay - vy)
-        held = 0
-        for p in range(2):
-            mark = marks[2 * foot + p]
-            mark[SINCE] += seconds
-            mark[BARRED] = max(mark[BARRED] - seconds, 0.0)
-            locked = planted[2 * foot + p] >= 0.5 and mark[BARRED] <= 0.0
-            if locked and mark[HELD] <= 0.0:
-                vx, vy, vz = rotate(rw, rx, ry, rz, places[p, 0], places[p, 1], places[p, 2])
-                # a foot that is still in the air comes down by itself first
-                locked = ay + vy + shift_y - level < HIGHEST
-            if locked and mark[HELD] <= 0.0:
-                mark[PX], mark[PY], mark[PZ] = ax + vx + shift_x, level, az + vz + shift_z
-                mark[SETTLE], mark[SINCE] = ay + vy + shift_y - level, 0.0
-            mark[HELD] = 1.0 if locked else 0.0
+            vx, vy, vz = rotate(rw, rx, ry, rz, places[p, 0], places[p, 1], places[p, 2])
+            y = max(y, step.level - ankle[1] - vy)
+    return x, y, z
+
+
+@jit
+def _update_marks(step, foot, marks, places, turn, shift, ankle):
+    """Lock and release heel and ball by the weights with which they are planted; return which are locked, as bits."""
+    rw, rx, ry, rz = turn
+    shift_x, shift_y, shift_z = shift
+    held = 0
+    for p in range(2):
+        mark = marks[p]
+        mark[SINCE] += step.seconds
+        mark[BARRED] = max(mark[BARRED] - step.seconds, 0.0)
+        locked = step.planted[2 * foot + p] >= 0.5 and mark[BARRED] <= 0.0
+        if locked and mark[HELD] <= 0.0:
+            vx, vy, vz = rotate(rw, rx, ry, rz, places[p, 0], places[p, 1], places[p, 2])
+            high = ankle[1] + vy + shift_y - step.level
+            # a foot that is still in the air comes down by itself first
+            locked = high < HIGHEST
             if locked:
-                held += 1 + p
-        if held == 3 and held_before == 3:
-            heel, ball = marks[2 * foot], marks[2 * foot + 1]
-            own = math.sqrt(
-                (places[1, 0] - places[0, 0]) ** 2 + (places[1, 1] - places[0, 1]) ** 2
-                + (places[1, 2] - places[0, 2]) ** 2
-            )  # fmt: skip
-            wanted = math.sqrt((ball[PX] - heel[PX]) ** 2 + (ball[PY] - heel[PY]) ** 2 + (ball[PZ] - heel[PZ]) ** 2)
-            if abs(own - wanted) > LONGER:
-                # the foot bends at its toes: the heel is about to leave the ground
-                heel[HELD], heel[BARRED], held = 0.0, ramp, 2
-        if held != held_before:
-            # keep the current pose; from here it fades to the new target
-            bw, bx, by, bz = 1.0, 0.0, 0.0, 0.0
-            if held == 3:
-                heel, ball = marks[2 * foot], marks[2 * foot + 1]
-                bw, bx, by, bz = aim(
-                    places[1, 0] - places[0, 0], places[1, 1] - places[0, 1], places[1, 2] - places[0, 2],
-                    ball[PX] - heel[PX], ball[PY] - heel[PY], ball[PZ] - heel[PZ], 0.0, 1.0, 0.0,
-                )  # fmt: skip
-            dw, dx, dy, dz = multiply(rw, rx, ry, rz, bw, -bx, -by, -bz)
-            own_state[RX], own_state[RX + 1], own_state[RX + 2] = log(dw, dx, dy, dz)
-            own_state[FX], own_state[FX + 1], own_state[FX + 2] = shift_x, shift_y, shift_z
-            own_state[AGE], own_state[SET] = 0.0, held
-        own_state[SX], own_state[SX + 1], own_state[SX + 2] = shift_x, shift_y, shift_z
-        goal = (ax + shift_x, ay + shift_y, az + shift_z)
-        missing = _place_leg(tables, foot, goal, (rw, rx, ry, rz), pose, scratch)
-        if missing > STRETCH and held > 0:
-            # out of reach: release rather than stretch
-            for p in range(2):
-                marks[2 * foot + p, HELD] = 0.0
-                marks[2 * foot + p, BARRED] = ramp
-            own_state[FX], own_state[FX + 1], own_state[FX + 2] = shift_x, shift_y, shift_z
-            own_state[RX], own_state[RX + 1], own_state[RX + 2] = log(rw, rx, ry, rz)
-            own_state[AGE], own_state[SET] = 0.0, 0.0
+                mark[PX], mark[PY], mark[PZ] = ankle[0] + vx + shift_x, step.level, ankle[2] + vz + shift_z
+                mark[SETTLE], mark[SINCE] = high, 0.0
+        mark[HELD] = 1.0 if locked else 0.0
+        if locked:
+            held += 1 + p
+    return held
 
 
 @jit
@@ -204,7 +258,7 @@ def _level_toes(tables, foot, share, turns, pose):
     )  # fmt: skip
     if vy >= 0.0:
         return
-    bw, bx, by, bz = aim(vx, vy, vz, vx, (1.0 - share) * vy, vz, 0.0, 1.0, 0.0)
+    bw, bx, by, bz = aim((vx, vy, vz), (vx, (1.0 - share) * vy, vz), UP)
     tw, tx, ty, tz = multiply(bw, bx, by, bz, tw, tx, ty, tz)
     turns[0, toes, 0], turns[0, toes, 1], turns[0, toes, 2], turns[0, toes, 3] = tw, tx, ty, tz
     over = parents[toes]
@@ -241,10 +295,9 @@ def _place_leg(tables, foot, target, turn, pose, scratch):
     for k in range(3):
         origin[k] = positions[0, hip, k]
     goal[0], goal[1], goal[2] = gx, gy, gz
-    missing, _, _ = reach(
-        parent, upper, lower, upper_offset, lower_offset, axis, origin, goal, goal, False, 0.0, 0.0, 0.0, MOST_BEND,
-        new_upper, new_lower,
-    )  # fmt: skip
+    limb = LimbPose(parent, upper, lower, upper_offset, lower_offset, origin)
+    hinge = Hinge(axis, False, 0.0, 0.0, MOST_BEND)
+    missing, _, _ = reach(hinge, limb, LimbAim(goal, goal, False, 0.0), new_upper, new_lower)
     for k in range(4):
         pose[0, hip, k] = new_upper[k]
     # joints between hip and knee keep their rotations: their product is removed from the knee's
@@ -289,7 +342,7 @@ def _lock_arguments():
     )  # fmt: skip
     state = FootState(np.zeros((4, 7)), np.zeros((2, 12)))
     scratch = FootScratch(np.zeros((1, 4, 3)), np.zeros((1, 4, 4)), np.zeros((3, 3)), np.zeros(36))
-    return tables, 0.01, 0.1, 0.0, np.zeros(4), state, np.zeros((1, 3)), pose, scratch
+    return tables, LockStep(0.01, 0.1, 0.0, np.zeros(4)), state, np.zeros((1, 3)), pose, scratch
 
 
 WARMUP = {"lock_feet": _lock_arguments}

@@ -197,6 +197,37 @@ def _blend(result, home, share, turning):
 
 
 @jit
+def _begin(measured, noise, density, row, own):
+    """Start a sensor at its first measurement (3 or 4,): its row of the ring and its memory."""
+    for k in range(WIDTH):
+        row[k] = 0.0
+    for k in range(measured.shape[0]):
+        row[k] = measured[k]
+    row[COVARIANCE], row[COVARIANCE + 2] = noise, density
+    for k in range(3):
+        row[PREDICTED + k] = row[COVARIANCE + k]
+    for k in range(MEMORY):
+        own[k] = 0.0
+    own[ACTIVITY] = 1.0
+
+
+@jit
+def _ease_from(result, shown, remaining, seconds, own, turning):
+    """End a gap: the difference of what was shown from the estimate is eased out within some seconds.
+
+    remaining: the share of an earlier difference that has not been eased out yet.
+    """
+    dx, dy, dz = _between(result, shown, turning)
+    for k in range(3):
+        own[OFFSET + k] = remaining * own[OFFSET + k]
+    own[OFFSET] += dx
+    own[OFFSET + 1] += dy
+    own[OFFSET + 2] += dz
+    own[EASE] = own[EASE_TOTAL] = seconds
+    own[MISSING] = 0.0
+
+
+@jit
 def step_channel(measured, present, dt, model, state, scratch, out, turning):
     """Filter one frame of one channel of all sensors: measured (N, 3 or 4) → out (N, 3 or 4).
 
@@ -218,18 +249,8 @@ def step_channel(measured, present, dt, model, state, scratch, out, turning):
                 for k in range(size):
                     out[n, k] = home[n, k]
                 continue
-            first = ring[n, 0]
-            for k in range(WIDTH):
-                first[k] = 0.0
-            for k in range(size):
-                first[k] = measured[n, k]
-            first[COVARIANCE], first[COVARIANCE + 2] = noise[n], density[n]
-            for k in range(3):
-                first[PREDICTED + k] = first[COVARIANCE + k]
+            _begin(measured[n], noise[n], density[n], ring[n, 0], own)
             heads[n], counts[n] = 0, 1
-            for k in range(MEMORY):
-                own[k] = 0.0
-            own[ACTIVITY] = 1.0
             for k in range(size):
                 out[n, k] = measured[n, k]
             continue
@@ -265,15 +286,7 @@ def step_channel(measured, present, dt, model, state, scratch, out, turning):
                     # nothing from before the gap may be smoothed into what follows: that would be a jump
                     counts[n] = 1
                 _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
-                dx, dy, dz = _between(scratch, shown, turning)
-                for k in range(3):
-                    own[OFFSET + k] = remaining * own[OFFSET + k]
-                own[OFFSET] += dx
-                own[OFFSET + 1] += dy
-                own[OFFSET + 2] += dz
-                own[EASE_TOTAL] = min(max(stretch * gap, 6.0 * dt), longest)
-                own[EASE] = own[EASE_TOTAL]
-                own[MISSING] = 0.0
+                _ease_from(scratch, shown, remaining, min(max(stretch * gap, 6.0 * dt), longest), own, turning)
                 remaining = 1.0
         _move(scratch, remaining * own[OFFSET], remaining * own[OFFSET + 1], remaining * own[OFFSET + 2], turning)
         for k in range(size):

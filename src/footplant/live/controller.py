@@ -301,10 +301,9 @@ class Controller:
             self._motions, seconds, turning if steer is None else steer, self._old, playback, self._blend_scratch,
             state.root[0], state.pose[0],
         )  # fmt: skip
-        foot_lock.lock_feet(
-            self._feet, seconds, CONTROLLER.ramp, 0.0, state.planted, foot_lock.FootState(state.marks, state.feet),
-            state.root, state.pose, self._foot_scratch,
-        )  # fmt: skip
+        step = foot_lock.LockStep(seconds, CONTROLLER.ramp, 0.0, state.planted)
+        feet = foot_lock.FootState(state.marks, state.feet)
+        foot_lock.lock_feet(self._feet, step, feet, state.root, state.pose, self._foot_scratch)
 
 
 def build_controller(spec: MotionSet, clips: Mapping[str, Clip], character: Character | None = None) -> Controller:

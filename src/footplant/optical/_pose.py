@@ -83,6 +83,17 @@ class PosedMarkers(NamedTuple):
     """(J, 4) world rotations."""
 
 
+class PoseSearch(NamedTuple):
+    """How the pose of a frame is searched."""
+
+    warm: bool
+    """Whether a frame starts from its predecessor's pose when that costs less than its own."""
+    iterations: int
+    """Largest number of steps."""
+    enough: float
+    """A frame ends when a step gains less than this fraction of its cost."""
+
+
 class Scratch(NamedTuple):
     """Work arrays for the non-zero part of the Jacobians."""
 
@@ -165,12 +176,13 @@ def cost_of(body, weights, places, target, prior, stiffness, local, turn):
 
 
 @jit
-def equations_of(body, weights, posed, target, prior, stiffness, local, scratch, matrix, vector):
+def equations_of(body, weights, posed, target, prior, local, scratch, system):
     """Write the normal equations of a pose: lower triangle of `matrix` (D, D), and `vector` (D,), half the gradient.
 
-    posed: `PosedMarkers` of one frame; the other arguments as of `cost_of`. D = 3 + 3A: the root, then a rotation
-    vector per active joint.
+    posed: `PosedMarkers` of one frame; prior: its rotations and stiffness; system: matrix and vector; the other
+    arguments as of `cost_of`. D = 3 + 3A: the root, then a rotation vector per active joint.
     """
+    (rest, stiffness), (matrix, vector) = prior, system
     places, joints, turned = posed.places, posed.joints, posed.turned
     turn, columns, jacobian = scratch.turn, scratch.columns, scratch.jacobian
     own, other, apart = scratch.blocks[0], scratch.blocks[1], scratch.blocks[2, 0]
@@ -214,7 +226,7 @@ def equations_of(body, weights, posed, target, prior, stiffness, local, scratch,
         for k in range(3):
             matrix[k, k] += weight
     for row in range(body.active.shape[0]):
-        vx, vy, vz = prior_turn(body, prior, local, row, stiffness[row], turn)
+        vx, vy, vz = prior_turn(body, rest, local, row, stiffness[row], turn)
         turn_changes(body.axes, row, vx, vy, vz, own)
         first = 3 + 3 * row
         for k in range(3):
@@ -227,7 +239,7 @@ def equations_of(body, weights, posed, target, prior, stiffness, local, scratch,
         if mate >= 0:
             spread = body.coupling_spread[row]
             tx, ty, tz = turn[0] / turn[3], turn[1] / turn[4], turn[2] / turn[5]
-            vx, vy, vz = prior_turn(body, prior, local, mate, stiffness[mate], turn)
+            vx, vy, vz = prior_turn(body, rest, local, mate, stiffness[mate], turn)
             turn_changes(body.axes, mate, vx, vy, vz, other)
             apart[0], apart[1], apart[2] = tx - turn[0] / turn[3], ty - turn[1] / turn[4], tz - turn[2] / turn[5]
             second, weight = 3 + 3 * mate, 1.0 / (spread * spread)
@@ -245,28 +257,31 @@ def equations_of(body, weights, posed, target, prior, stiffness, local, scratch,
 
 
 @jit
-def equations(body, weights, posed, targets, priors, local, matrices, vectors, costs):
-    """Write `equations_of` and `cost_of` of many poses: matrices (F, D, D), vectors (F, D) and costs (F,)."""
+def equations(body, weights, posed, targets, priors, local, systems, costs):
+    """Write `equations_of` and `cost_of` of many poses: matrices (F, D, D), vectors (F, D) and costs (F,).
+
+    systems: matrices and vectors.
+    """
+    matrices, vectors = systems
     size = vectors.shape[1]
     scratch = Scratch(np.empty(6), np.empty((3, 3, 3)), np.empty(size, np.int64), np.empty((3, size)))
     for f in range(targets.shape[0]):
         prior = priors.rotations[f if priors.rotations.shape[0] > 1 else 0]
         stiffness = priors.stiffness[f if priors.stiffness.shape[0] > 1 else 0]
         here = PosedMarkers(posed.places[f], posed.joints[f], posed.turned[f])
-        equations_of(
-            body, weights, here, targets[f], prior, stiffness, local[f], scratch, matrices[f], vectors[f]
-        )  # fmt: skip
+        system = (matrices[f], vectors[f])
+        equations_of(body, weights, here, targets[f], (prior, stiffness), local[f], scratch, system)
         costs[f] = cost_of(body, weights, posed.places[f], targets[f], prior, stiffness, local[f], scratch.turn)
 
 
 @jit
-def solve(body, bones, offsets, weights, targets, priors, warm, iterations, enough, root, local):
+def solve(body, lengths, weights, targets, priors, search, root, local):
     """Solve for poses whose markers are at their targets, in place of the initial root (F, 3) and local (F, J, 4).
 
-    bones (1, J, 3); offsets (M, 3) of the markers in their segments' frames; targets (F, M, 3). warm: a frame starts
-    from its predecessor's pose when that costs less than its own. A frame ends when a step gains less than the fraction
-    `enough` of its cost.
+    lengths: bones (1, J, 3), and offsets (M, 3) of the markers in their segments' frames; targets (F, M, 3); search:
+    `PoseSearch`.
     """
+    (bones, offsets), (warm, iterations, enough) = lengths, search
     parents, active = body.parents, body.active
     count, markers, size = parents.shape[0], body.segments.shape[0], 3 + 3 * active.shape[0]
     scratch = Scratch(np.empty(6), np.empty((3, 3, 3)), np.empty(size, np.int64), np.empty((3, size)))
@@ -293,7 +308,9 @@ def solve(body, bones, offsets, weights, targets, priors, warm, iterations, enou
         damping, fresh = INITIAL_DAMPING, True
         for _ in range(iterations):
             if fresh:
-                equations_of(body, weights, here, target, prior, stiffness, local[f], scratch, matrix, vector)
+                equations_of(
+                    body, weights, here, target, (prior, stiffness), local[f], scratch, (matrix, vector)
+                )  # fmt: skip
             if not factor(matrix, damping, size, lower):
                 break
             substitute(lower, vector, size, step)
@@ -345,14 +362,14 @@ def _equations():
     body, weights, priors, turns = _two_joints()
     posed = PosedMarkers(np.zeros((1, 1, 3)), np.zeros((1, 2, 3)), turns)
     return (
-        body, weights, posed, np.zeros((1, 1, 3)), priors, turns, np.zeros((1, 9, 9)), np.zeros((1, 9)), np.zeros(1)
+        body, weights, posed, np.zeros((1, 1, 3)), priors, turns, (np.zeros((1, 9, 9)), np.zeros((1, 9))), np.zeros(1)
     )  # fmt: skip
 
 
 def _solve():
     body, weights, priors, turns = _two_joints()
     return (
-        body, np.zeros((1, 2, 3)), np.zeros((1, 3)), weights, np.zeros((1, 1, 3)), priors, True, 2, 1e-4,
+        body, (np.zeros((1, 2, 3)), np.zeros((1, 3))), weights, np.zeros((1, 1, 3)), priors, PoseSearch(True, 2, 1e-4),
         np.zeros((1, 3)), turns.copy(),
     )  # fmt: skip
 

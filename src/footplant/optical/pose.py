@@ -56,10 +56,9 @@ def solve_poses(
     root, local = np.array(start.root), np.array(start.rotations)
     priors = (prior or PosePrior(body.neutral)).tables(body)
     weights = kernel.MarkerWeights(_each(body, 1.0 / np.square(spread)), _each(body, outlier))
-    kernel.solve(
-        body.tables(), np.array(bones)[None], np.array(offsets), weights, np.array(targets), priors, warm, iterations,
-        POSE.enough, root, local,
-    )  # fmt: skip
+    search = kernel.PoseSearch(warm, iterations, POSE.enough)
+    lengths = (np.array(bones)[None], np.array(offsets))
+    kernel.solve(body.tables(), lengths, weights, np.array(targets), priors, search, root, local)
     return Poses(root, local)
 
 
@@ -92,7 +91,7 @@ def normal_equations(
     weights = kernel.MarkerWeights(_each(body, 1.0 / np.square(spread)), _each(body, outlier))
     posed = kernel.PosedMarkers(seen.places, seen.joints, seen.turned)
     kernel.equations(
-        body.tables(), weights, posed, targets, prior.tables(body), poses.rotations, hessian, gradient, costs
+        body.tables(), weights, posed, targets, prior.tables(body), poses.rotations, (hessian, gradient), costs
     )  # fmt: skip
     below = np.tril(hessian, -1)
     return np.tril(hessian) + below.transpose(0, 2, 1), gradient, costs

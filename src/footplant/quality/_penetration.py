@@ -80,16 +80,19 @@ def refit(vertices, faces, corners, nodes):
 
 
 @uncounted_jit
-def solid_angle(ax, ay, az, bx, by, bz, cx, cy, cz):
+def solid_angle(a, b, c):
     """Return the signed solid angle of a triangle seen from the origin (van Oosterom and Strackee 1983)."""
-    a, b, c = (
+    ax, ay, az = a
+    bx, by, bz = b
+    cx, cy, cz = c
+    of_a, of_b, of_c = (
         math.sqrt(ax * ax + ay * ay + az * az),
         math.sqrt(bx * bx + by * by + bz * bz),
         math.sqrt(cx * cx + cy * cy + cz * cz),
     )
     volume = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
     ab, bc, ca = ax * bx + ay * by + az * bz, bx * cx + by * cy + bz * cz, cx * ax + cy * ay + cz * az
-    return 2.0 * math.atan2(volume, a * b * c + ab * c + bc * a + ca * b)
+    return 2.0 * math.atan2(volume, of_a * of_b * of_c + ab * of_c + bc * of_a + ca * of_b)
 
 
 @uncounted_jit
@@ -112,16 +115,20 @@ def winding(corners, nodes, stack, x, y, z):
             leaf = n - leaves
             for t in range(leaf * count // leaves, (leaf + 1) * count // leaves):
                 total += solid_angle(
-                    corners[t, 0] - x, corners[t, 1] - y, corners[t, 2] - z,
-                    corners[t, 3] - x, corners[t, 4] - y, corners[t, 5] - z,
-                    corners[t, 6] - x, corners[t, 7] - y, corners[t, 8] - z,
-                )  # fmt: skip
+                    (corners[t, 0] - x, corners[t, 1] - y, corners[t, 2] - z),
+                    (corners[t, 3] - x, corners[t, 4] - y, corners[t, 5] - z),
+                    (corners[t, 6] - x, corners[t, 7] - y, corners[t, 8] - z),
+                )
     return total / (4.0 * math.pi)
 
 
 @uncounted_jit
-def triangle_distance(px, py, pz, ax, ay, az, bx, by, bz, cx, cy, cz):
-    """Return the squared distance of a point from a triangle (Ericson, Real-Time Collision Detection, 5.1.5)."""
+def triangle_distance(p, a, b, c):
+    """Return the squared distance of p from the triangle a, b, c (Ericson, Real-Time Collision Detection, 5.1.5)."""
+    px, py, pz = p
+    ax, ay, az = a
+    bx, by, bz = b
+    cx, cy, cz = c
     ux, uy, uz = bx - ax, by - ay, bz - az
     vx, vy, vz = cx - ax, cy - ay, cz - az
     qx, qy, qz = px - ax, py - ay, pz - az
@@ -185,8 +192,8 @@ def surface_distance(corners, nodes, stack, x, y, z, most, enough):
             leaf = n - leaves
             for t in range(leaf * count // leaves, (leaf + 1) * count // leaves):
                 square = triangle_distance(
-                    x, y, z, corners[t, 0], corners[t, 1], corners[t, 2],
-                    corners[t, 3], corners[t, 4], corners[t, 5], corners[t, 6], corners[t, 7], corners[t, 8],
+                    (x, y, z), (corners[t, 0], corners[t, 1], corners[t, 2]),
+                    (corners[t, 3], corners[t, 4], corners[t, 5]), (corners[t, 6], corners[t, 7], corners[t, 8]),
                 )  # fmt: skip
                 best = min(best, square)
     return best
@@ -205,11 +212,12 @@ def box_of(vertices, faces):
 
 
 @jit
-def depths(vertices, faces, query, corners, nodes, stack, out):
+def depths(vertices, faces, query, tree, out):
     """Write how deep vertices `query` (Q,) are inside the mesh of triangles `faces` (T, 3), 0 outside, metres.
 
-    corners (T, 9), nodes (2L, 14) and stack are workspace.
+    tree: workspace, corners (T, 9), nodes (2L, 14) and a stack.
     """
+    corners, nodes, stack = tree
     ax, ay, az, bx, by, bz = box_of(vertices, faces)
     refit(vertices, faces, corners, nodes)
     for q in range(query.shape[0]):
@@ -221,7 +229,7 @@ def depths(vertices, faces, query, corners, nodes, stack, out):
 
 
 @jit
-def deepest(vertices, faces, query, groups, at_rest, corners, nodes, stack, depth, row):
+def deepest(vertices, faces, query, groups, at_rest, tree, depth, row):
     """Write the largest `depths` − at_rest of each group of vertices, depth (G,), and its row of `query`, row (G,).
 
     0 and −1 where no vertex of a group is deeper than at rest. The tree is refitted only if a vertex is in the mesh's
@@ -230,6 +238,7 @@ def deepest(vertices, faces, query, groups, at_rest, corners, nodes, stack, dept
     to 1, so that by Harnack's inequality w(b) ≤ w(a)·(1 + ρ)/(1 − ρ)² at ρ = |b − a|/d, d the distance of a from the
     surface: w(a) < 0.1 and ρ < 0.4 give w(b) < 0.4.
     """
+    corners, nodes, stack = tree
     depth[:], row[:] = 0.0, -1
     ax, ay, az, bx, by, bz = box_of(vertices, faces)
     fitted = False
@@ -257,8 +266,9 @@ def deepest(vertices, faces, query, groups, at_rest, corners, nodes, stack, dept
 
 
 @jit
-def gap(vertices, faces, query, corners, nodes, stack):
+def gap(vertices, faces, query, tree):
     """Return the smallest distance of vertices `query` (Q,) from the mesh of triangles `faces` (T, 3), metres."""
+    corners, nodes, stack = tree
     refit(vertices, faces, corners, nodes)
     best = np.inf
     for q in range(query.shape[0]):
@@ -277,9 +287,9 @@ def _tree():
 
 
 WARMUP = {
-    "depths": lambda: (*_mesh(), *_tree(), np.zeros(1)),
+    "depths": lambda: (*_mesh(), _tree(), np.zeros(1)),
     "deepest": lambda: (
-        *_mesh(), np.zeros(1, np.int64), np.zeros(1), *_tree(), np.zeros(1), np.zeros(1, np.int64)
+        *_mesh(), np.zeros(1, np.int64), np.zeros(1), _tree(), np.zeros(1), np.zeros(1, np.int64)
     ),
-    "gap": lambda: (*_mesh(), *_tree()),
+    "gap": lambda: (*_mesh(), _tree()),
 }  # fmt: skip

@@ -76,8 +76,11 @@ def palm(body, f, side, fingers, reach):
 
 
 @uncounted_jit
-def from_segment(px, py, pz, ax, ay, az, bx, by, bz):
-    """Return the distance of a point from a segment."""
+def from_segment(p, a, b):
+    """Return the distance of point p from the segment a, b."""
+    px, py, pz = p
+    ax, ay, az = a
+    bx, by, bz = b
     ux, uy, uz = bx - ax, by - ay, bz - az
     x, y, z = px - ax, py - ay, pz - az
     share = (x * ux + y * uy + z * uz) / max(ux * ux + uy * uy + uz * uz, 1e-12)
@@ -102,7 +105,7 @@ def near_body(body, f, side, x, y, z, radii, out):
         0.5 * (body[f, left, 1] + body[f, right, 1]),
         0.5 * (body[f, left, 2] + body[f, right, 2]),
     )
-    trunk = from_segment(x, y, z, hx, hy, hz, nx, ny, nz) - radii[0]
+    trunk = from_segment((x, y, z), (hx, hy, hz), (nx, ny, nz)) - radii[0]
     for other in range(2):
         arm, leg = ARM + SIDE * other, LEG + SIDE * other
         sx, sy, sz = (
@@ -112,14 +115,13 @@ def near_body(body, f, side, x, y, z, radii, out):
         )
         lx, ly, lz = body[f, leg, 0], body[f, leg, 1], body[f, leg, 2]
         kx, ky, kz = body[f, leg + 1, 0], body[f, leg + 1, 1], body[f, leg + 1, 2]
-        trunk = min(trunk, from_segment(x, y, z, lx, ly, lz, sx, sy, sz) - radii[1])
-        out[f, side, 2 + other] = from_segment(x, y, z, lx, ly, lz, kx, ky, kz) - radii[3]
+        trunk = min(trunk, from_segment((x, y, z), (lx, ly, lz), (sx, sy, sz)) - radii[1])
+        out[f, side, 2 + other] = from_segment((x, y, z), (lx, ly, lz), (kx, ky, kz)) - radii[3]
     a, b = radii[4], radii[5]
     gx, gy, gz = body[f, HEAD, 0], body[f, HEAD, 1], body[f, HEAD, 2]
     out[f, side, 0] = trunk
-    out[f, side, 1] = (
-        from_segment(x, y, z, gx + a * ux, gy + a * uy, gz + a * uz, gx + b * ux, gy + b * uy, gz + b * uz) - radii[2]
-    )
+    low, high = (gx + a * ux, gy + a * uy, gz + a * uz), (gx + b * ux, gy + b * uy, gz + b * uz)
+    out[f, side, 1] = from_segment((x, y, z), low, high) - radii[2]
 
 
 @jit

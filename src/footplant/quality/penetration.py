@@ -119,7 +119,7 @@ class Part:
         from footplant.quality import _penetration as kernel
 
         out = np.empty(len(self.query))
-        kernel.depths(vertices, self.faces, self.query, *self.tree, out)
+        kernel.depths(vertices, self.faces, self.query, self.tree, out)
         return out
 
     def deepest(self, vertices: NDArray) -> list[tuple[str, float, int]]:
@@ -127,7 +127,7 @@ class Part:
         from footplant.quality import _penetration as kernel
 
         depth, row = np.empty(len(self.figures)), np.empty(len(self.figures), np.int64)
-        kernel.deepest(vertices, self.faces, self.query, self.groups, self.at_rest, *self.tree, depth, row)
+        kernel.deepest(vertices, self.faces, self.query, self.groups, self.at_rest, self.tree, depth, row)
         found = zip(self.figures, depth.tolist(), row.tolist())
         return [(figure, deep, int(self.query[at]) if at >= 0 else -1) for figure, deep, at in found]
 
@@ -135,7 +135,7 @@ class Part:
         """Return the smallest distance of vertices `query` from the part, metres."""
         from footplant.quality import _penetration as kernel
 
-        return kernel.gap(vertices, self.faces, query, *self.tree)
+        return kernel.gap(vertices, self.faces, query, self.tree)
 
 
 class BodyParts:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.fk import place_of
 from footplant.kernels.quaternion import between, exp, log, multiply, rotate
 
@@ -151,6 +151,16 @@ class Goals(NamedTuple):
     several: NDArray
 
 
+@uncounted_jit
+def top_rank(pins, limb_of, f, m):
+    """Return the highest priority of the points of limb m that are asked for at row f; −∞ without any."""
+    top = -math.inf
+    for n in range(pins.starts[f], pins.starts[f + 1]):
+        if limb_of[pins.joints[n]] == m and pins.kinds[n] == POSITION and pins.shares[n] > 0.0:
+            top = max(top, pins.ranks[n])
+    return top
+
+
 @jit
 def aim_limbs(pins, limb_of, ends, every_positions, every_rotations, every, goals):
     """Write the `Goals` of limbs whose ends carry `Pins`, at every n-th row.
@@ -182,10 +192,7 @@ def aim_limbs(pins, limb_of, ends, every_positions, every_rotations, every, goal
             sw, sx, sy, sz = turns[row, m, 0], turns[row, m, 1], turns[row, m, 2], turns[row, m, 3]
             weights[row, m] = turn_weights[row, m] = importance[row, m] = held[row, m] = 0.0
             several[row, m] = False
-            top = -math.inf
-            for n in range(starts[f], starts[f + 1]):
-                if limb_of[joints[n]] == m and kinds[n] == POSITION and shares[n] > 0.0:
-                    top = max(top, ranks[n])
+            top = top_rank(pins, limb_of, f, m)
             count, full, strongest = 0, 0, 0.0
             for n in range(starts[f], starts[f + 1]):
                 j = joints[n]

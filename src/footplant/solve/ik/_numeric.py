@@ -267,12 +267,13 @@ def measure_limits(body, bounds, f, local, active, at, k):
 
 
 @uncounted_jit
-def measure_bounds(body, bounds, f, local, positions, rotations, active, at, k):
+def measure_bounds(body, bounds, f, local, world, active, at, k):
     """Write the residuals of a row's bounds from k on; derivatives of satisfied, inactive inequalities are left out.
 
-    The row is posed, and its displacement is in `at.moved`.
+    The row is posed (world: positions and rotations), and its displacement is in `at.moved`.
     """
     residual, jacobian = at.residual, at.jacobian
+    positions, rotations = world
     measure_limits(body, bounds, f, local, active, at, k)
     k += 3 * bounds.joints.shape[0]
     for h in range(bounds.hinges.shape[0]):
@@ -310,8 +311,13 @@ def measure_bounds(body, bounds, f, local, positions, rotations, active, at, k):
 
 
 @uncounted_jit
-def measure_row(body, pins, bounds, f, origin, root, local, positions, rotations, active, at):
-    """Pose row f (poses with a first axis of 1); write its displacement, and residuals of its pins and bounds."""
+def measure_row(task, f, origin, pose, world, active, at):
+    """Pose row f; write its displacement from `origin`, and residuals of its pins and bounds.
+
+    task: `Body`, `Pins` and `Bounds`; pose: root and local rotations; world: positions and rotations, written. Both
+    have a first axis of 1.
+    """
+    (body, pins, bounds), (root, local), (positions, rotations) = task, pose, world
     o = 0 if body.offsets.shape[0] == 1 else f
     begin, end = pins.starts[f], pins.starts[f + 1]
     forward(body.parents, body.offsets[o : o + 1], root, local, positions, rotations)
@@ -319,7 +325,7 @@ def measure_row(body, pins, bounds, f, origin, root, local, positions, rotations
     at.jacobian[:, : 3 * (end - begin)] = 0.0
     for pin in range(begin, end):
         measure_pin(body, pins, pin, positions[0], rotations[0], at, 3 * (pin - begin))
-    measure_bounds(body, bounds, f, local[0], positions[0], rotations[0], active, at, 3 * (end - begin))
+    measure_bounds(body, bounds, f, local[0], (positions[0], rotations[0]), active, at, 3 * (end - begin))
 
 
 @uncounted_jit
@@ -376,14 +382,14 @@ def decide(trial, stage, count, damping, growth, schedule):
 
 
 @uncounted_jit
-def weigh_bounds(bounds, turn_weight, level, hinge_level, k, weights, shares, levels, one_sided):
-    """Write weight, share, level and one-sidedness of the residuals of bounds from k on."""
+def weigh_bounds(bounds, turn_weight, level, k, weights, shares, levels, one_sided):
+    """Write weight, share, level and one-sidedness of the residuals of bounds from k on; that of hinges is one more."""
     limits, hinges = 3 * bounds.joints.shape[0], 2 * bounds.hinges.shape[0]
     for i in range(bound_count(bounds)):
         is_hinge = limits <= i < limits + hinges
         weights[k + i] = turn_weight if i < limits else 1.0
         shares[k + i] = 1.0
-        levels[k + i] = hinge_level if is_hinge else level
+        levels[k + i] = level + 1 if is_hinge else level
         one_sided[k + i] = not is_hinge
 
 
@@ -403,7 +409,7 @@ def solve_pins(body, pins, bounds, terms, schedule, reference, pose, rounds):
     then = Linearization(np.empty(unknowns), np.empty(widest), np.empty((unknowns, widest)))
     own_weights, own_shares, own_levels = np.empty(widest), np.empty(widest), np.empty(widest, np.int64)
     weights, one_sided, active = np.empty(widest), np.zeros(widest, np.bool_), np.zeros(widest, np.bool_)
-    positions, rotations = np.empty((1, joint_count, 3)), np.empty((1, joint_count, 4))
+    world, task = (np.empty((1, joint_count, 3)), np.empty((1, joint_count, 4))), (body, pins, bounds)
     trial_root, trial_local = np.empty((1, 3)), np.empty((1, joint_count, 4))
     trial = Pose(trial_root[0], trial_local[0])
     for f in range(pose.root.shape[0]):
@@ -418,29 +424,17 @@ def solve_pins(body, pins, bounds, terms, schedule, reference, pose, rounds):
             own_weights[k], own_shares[k], own_levels[k] = terms.weights[pin], terms.shares[pin], terms.levels[pin]
             one_sided[k] = False
         weigh_bounds(
-            bounds, terms.turn_weight, levels - 2, levels - 1, of_pins, own_weights, own_shares, own_levels, one_sided
-        )
+            bounds, terms.turn_weight, levels - 2, of_pins, own_weights, own_shares, own_levels, one_sided
+        )  # fmt: skip
         active[:] = False
         objective = Objective(body.costs, weights, one_sided, active, count)
         origin, here = Pose(reference.root[f], reference.local[f]), Pose(pose.root[f], pose.local[f])
-        measure_row(
-            body,
-            pins,
-            bounds,
-            f,
-            origin,
-            pose.root[f : f + 1],
-            pose.local[f : f + 1],
-            positions,
-            rotations,
-            active,
-            now,
-        )
+        measure_row(task, f, origin, (pose.root[f : f + 1], pose.local[f : f + 1]), world, active, now)
         stage, tries, damping, growth = 0, 0, 0.0, 2.0
         while stage < schedule.penalties.shape[0]:
             weigh(own_weights, own_shares, own_levels, schedule.penalties[stage], count, weights)
             longest, predicted = propose(body.groups, objective, now, damping, work, here, trial)
-            measure_row(body, pins, bounds, f, origin, trial_root, trial_local, positions, rotations, active, then)
+            measure_row(task, f, origin, (trial_root, trial_local), world, active, then)
             value, tried = value_of(objective, now), value_of(objective, then)
             activated = not tried <= value and activate(objective, now, then)
             accepted, stage, tries, damping, growth = decide(
@@ -453,16 +447,17 @@ def solve_pins(body, pins, bounds, terms, schedule, reference, pose, rounds):
 
 
 @jit
-def advance_rows(first, body, pins, bounds, terms, schedule, poses, measured, state):
+def advance_rows(first, task, terms, schedule, poses, measured, state):
     """Advance the rows of `measured` by one step: accept or reject their trials, then propose the next ones.
 
-    `first`: the trials are the start of the search and are accepted as they are.
+    `first`: the trials are the start of the search and are accepted as they are. task: `Body`, `Pins` and `Bounds`.
     """
+    body, pins, bounds = task
     widest, unknowns, joint_count = state.residuals.shape[1], state.moved.shape[1], poses.pose.local.shape[1]
     work = workspace(unknowns, widest)
     new = Linearization(np.empty(unknowns), np.empty(widest), np.empty((unknowns, widest)))
     weights = np.empty(widest)
-    positions, rotations = np.empty((1, joint_count, 3)), np.empty((1, joint_count, 4))
+    world = (np.empty((1, joint_count, 3)), np.empty((1, joint_count, 4)))
     reference, pose, trial = poses.reference, poses.pose, poses.trial
     for b in range(measured.rows.shape[0]):
         f = measured.rows[b]
@@ -471,10 +466,7 @@ def advance_rows(first, body, pins, bounds, terms, schedule, poses, measured, st
         objective = Objective(body.costs, weights, one_sided, active, count)
         at = Linearization(state.moved[f], state.residuals[f], state.jacobians[f])
         origin, ahead = Pose(reference.root[f], reference.local[f]), Pose(trial.root[f], trial.local[f])
-        measure_row(
-            body, pins, bounds, f, origin, trial.root[f : f + 1], trial.local[f : f + 1], positions, rotations, active,
-            new,
-        )  # fmt: skip
+        measure_row(task, f, origin, (trial.root[f : f + 1], trial.local[f : f + 1]), world, active, new)
         own = 3 * (pins.starts[f + 1] - pins.starts[f]) + bound_count(bounds)
         for e in range(count - own):
             k = own + e
@@ -581,7 +573,7 @@ def _smallest_advance():
     )  # fmt: skip
     poses = Poses(_pose(True), _pose(), _pose())
     measured = Measured(rows, np.zeros((1, 0)), np.zeros((1, 0, 9)))
-    return True, _body(), _pins(), _bounds(), terms, _schedule(), poses, measured, state
+    return True, (_body(), _pins(), _bounds()), terms, _schedule(), poses, measured, state
 
 
 def _smallest_check():

@@ -366,7 +366,7 @@ class _Task:
         while len(unfinished):
             others = self._evaluate(rows, unfinished, trial.root, trial.local, active[unfinished])
             measured = kernel.Measured(unfinished, *others)
-            kernel.advance_rows(first, body, table, bounds, terms, schedule, poses, measured, state)
+            kernel.advance_rows(first, (body, table, bounds), terms, schedule, poses, measured, state)
             unfinished, first = unfinished[stages[unfinished] < len(self.penalties)], False
 
     def _evaluate(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.limb import aim, axis_turn, bend
+from footplant.kernels.limb import UP, aim, axis_turn, bend
 from footplant.kernels.quaternion import multiply, rotate
 
 POSITION, ORIENTATION, HALF_SPACE, DISTANCE, CENTER, BALANCE = 0, 1, 2, 3, 4, 5
@@ -25,8 +25,6 @@ PLACE, TURN, LOCAL, BASE, INPUT, INPUT_PLACE, INPUT_TURN, BONE, MASS, MIDDLE = 0
 (local rotation, world position and rotation), bone, mass fraction and centre of mass; from `SAVED` on, position and
 rotations before a step that may be rejected."""
 SAVED, WIDTH = 33, 44
-"""Columns of a joint: world place and turn, local turn, the base it starts from, how it came in (local, world place
-and turn), its bone, mass share and centre of mass; then place, turns as they were before a step that may be refused."""
 PARENT, LIMB, SEGMENT = 0, 1, 2
 """Columns of `Body.tree`."""
 KIND, JOINT, OTHER, RANK, ALLOW = 0, 1, 2, 3, 4
@@ -179,13 +177,15 @@ def place_limb(body, world, limb, point, goal):
     vx, vy, vz = px - world[m, 0], py - world[m, 1], pz - world[m, 2]
     gx, gy, gz = gx - sx, gy - sy, gz - sz
     length = math.sqrt(gx * gx + gy * gy + gz * gz)
-    turn, _, _ = bend(ux, uy, uz, vx, vy, vz, hx, hy, hz, length, 0.0, hinges[limb, 3], hinges[limb, 4])
+    turn, _, _ = bend(
+        (ux, uy, uz), (vx, vy, vz), (hx, hy, hz), length, 0.0, hinges[limb, 3], hinges[limb, 4]
+    )  # fmt: skip
     tw, tx, ty, tz = axis_turn(hx, hy, hz, turn)
     vx, vy, vz = rotate(tw, tx, ty, tz, vx, vy, vz)
     tw, tx, ty, tz = multiply(tw, tx, ty, tz, world[m, 3], world[m, 4], world[m, 5], world[m, 6])
     # twist joints inside the upper bone keep their rotations: the hinge's local one is relative to its parent
     set_turn(world, tree, m, tw, tx, ty, tz)
-    aw, ax, ay, az = aim(vx - ux, vy - uy, vz - uz, gx, gy, gz, hx, hy, hz)
+    aw, ax, ay, az = aim((vx - ux, vy - uy, vz - uz), (gx, gy, gz), (hx, hy, hz))
     turn_limb(world, tree, limbs, limb, aw, ax, ay, az)
 
 
@@ -215,9 +215,23 @@ def swivel(body, world, limb, axis, point, goal):
 
 
 @uncounted_jit
+def set_task(rows, work, limb, where, i, side, goal):
+    """Make a row's first or other point (`side`) a limb's task: the one for its END, SECOND or BEFORE it (`where`)."""
+    found, task = work.found, work.tasks[limb, where]
+    found[limb, where] = i
+    found[limb, JOINTS + where] = rows.kinds[i, JOINT + side]
+    if where == BEFORE and found[limb, END] < 0:
+        found[limb, BEFORE_FIRST] = 1
+    at = POINT if side == 0 else OTHER_POINT
+    for k in range(3):
+        task[k] = rows.asks[i, at + k]
+    task[3], task[4], task[5] = goal
+
+
+@uncounted_jit
 def limb_tasks(body, rows, work, limb, with_distances):
     """Look up the tasks of a limb by priority: write its rows of `found` and `tasks` (point, goal)."""
-    world, goals, found, tasks, tree = work.world, work.goals, work.found, work.tasks, body.tree
+    world, goals, found, tree = work.world, work.goals, work.found, body.tree
     kinds, asks, first, last = rows.kinds, rows.asks, rows.first, rows.last
     for k in range(PLANES):
         found[limb, k] = -1
@@ -240,7 +254,6 @@ def limb_tasks(body, rows, work, limb, with_distances):
             where = BEFORE
             if tree[j, SEGMENT] == 2:
                 where = END if found[limb, END] < 0 else SECOND
-            at = POINT if side == 0 else OTHER_POINT
             gx, gy, gz = goals[i - first, side, 0], goals[i - first, side, 1], goals[i - first, side, 2]
             if kind == HALF_SPACE:
                 if where == END and planes < 4:
@@ -252,17 +265,9 @@ def limb_tasks(body, rows, work, limb, with_distances):
                 if where != BEFORE or miss <= 0.0:
                     continue
                 gx, gy, gz = x + miss * asks[i, 3], y + miss * asks[i, 4], z + miss * asks[i, 5]
-            if found[limb, where] >= 0:
-                continue
-            found[limb, where] = i
-            found[limb, JOINTS + where] = j
-            if where == BEFORE and found[limb, END] < 0:
-                found[limb, BEFORE_FIRST] = 1
-            for k in range(3):
-                tasks[limb, where, k] = asks[i, at + k]
-            tasks[limb, where, 3], tasks[limb, where, 4], tasks[limb, where, 5] = gx, gy, gz
-    if planes > 0:
-        respect_planes(rows, work, limb, planes)
+            if found[limb, where] < 0:
+                set_task(rows, work, limb, where, i, side, (gx, gy, gz))
+    respect_planes(rows, work, limb, planes)
 
 
 @uncounted_jit
@@ -270,6 +275,8 @@ def respect_planes(rows, work, limb, planes):
     """Shift the goal of a limb's end, or make one, so that points of higher priority stay in their half-spaces."""
     world, goals, found, tasks = work.world, work.goals, work.found, work.tasks
     kinds, asks, first = rows.kinds, rows.asks, rows.first
+    if planes == 0:
+        return
     free = found[limb, END] < 0
     if free:
         i = found[limb, PLANES]
@@ -319,52 +326,58 @@ def solve_limb(body, rows, work, limb, with_distances, stay):
         return
     # orientation of the end: as its task has it; else a foot keeps its input orientation, a hand follows the forearm
     at = INPUT_TURN if leg else TURN
-    rw, rx, ry, rz = world[e, at], world[e, at + 1], world[e, at + 2], world[e, at + 3]
+    turn = (world[e, at], world[e, at + 1], world[e, at + 2], world[e, at + 3])
     if turned:
         goal = work.goals[found[limb, TURNED] - rows.first, 0]
-        rw, rx, ry, rz = goal[0], goal[1], goal[2], goal[3]
-    held = turned or leg
-    wx, wy, wz = 0.0, 0.0, 0.0
+        turn = (goal[0], goal[1], goal[2], goal[3])
+    held, place = turned or leg, (0.0, 0.0, 0.0)
     if has_end:
-        gx, gy, gz = tasks[limb, END, 3], tasks[limb, END, 4], tasks[limb, END, 5]
-        x, y, z = point_place(world, found[limb, JOINTS], tasks[limb, END, 0], tasks[limb, END, 1], tasks[limb, END, 2])
-        iw, ix, iy, iz = world[e, 3], -world[e, 4], -world[e, 5], -world[e, 6]
-        px, py, pz = rotate(iw, ix, iy, iz, x - world[e, 0], y - world[e, 1], z - world[e, 2])
-        if found[limb, SECOND] >= 0 and not turned:
-            x, y, z = point_place(
-                world, found[limb, JOINTS + 1], tasks[limb, SECOND, 0], tasks[limb, SECOND, 1], tasks[limb, SECOND, 2]
-            )
-            qx, qy, qz = rotate(iw, ix, iy, iz, x - world[e, 0], y - world[e, 1], z - world[e, 2])
-            vx, vy, vz = rotate(rw, rx, ry, rz, qx - px, qy - py, qz - pz)
-            aw, ax, ay, az = aim(
-                vx, vy, vz, tasks[limb, SECOND, 3] - gx, tasks[limb, SECOND, 4] - gy, tasks[limb, SECOND, 5] - gz,
-                0.0, 1.0, 0.0,
-            )  # fmt: skip
-            rw, rx, ry, rz = multiply(aw, ax, ay, az, rw, rx, ry, rz)
-            held = True
-        beside = px * px + py * py + pz * pz > 1e-12
-        if beside and not held and found[limb, BEFORE_FIRST] != 1:
-            # the hand follows the forearm: iterate its orientation a few times, then hold it
-            for _ in range(3):
-                vx, vy, vz = rotate(world[e, 3], world[e, 4], world[e, 5], world[e, 6], px, py, pz)
-                place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), (gx - vx, gy - vy, gz - vz))
-            rw, rx, ry, rz = world[e, 3], world[e, 4], world[e, 5], world[e, 6]
-        held = held or beside
-        vx, vy, vz = rotate(rw, rx, ry, rz, px, py, pz)
-        wx, wy, wz = gx - vx, gy - vy, gz - vz
-    tasks[limb, 3, 0], tasks[limb, 3, 1], tasks[limb, 3, 2] = wx, wy, wz
+        held, turn, place = end_goal(body, work, limb, turn, turned, held)
+    tasks[limb, 3, 0], tasks[limb, 3, 1], tasks[limb, 3, 2] = place
     if has_before and found[limb, BEFORE_FIRST] == 1:
-        before_first(body, work, limb, has_end, (wx, wy, wz))
+        before_first(body, work, limb, has_end, place)
     elif has_end:
-        place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), (wx, wy, wz))
+        place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), place)
         if has_before:
             task = tasks[limb, BEFORE]
             point = point_place(world, found[limb, JOINTS + BEFORE], task[0], task[1], task[2])
             axis = (world[e, 0] - world[u, 0], world[e, 1] - world[u, 1], world[e, 2] - world[u, 2])
             swivel(body, world, limb, axis, point, (task[3], task[4], task[5]))
     if held:
-        set_turn(world, tree, e, rw, rx, ry, rz)
+        set_turn(world, tree, e, turn[0], turn[1], turn[2], turn[3])
     pose_limb(world, tree, limbs, limb, True)
+
+
+@uncounted_jit
+def end_goal(body, work, limb, turn, turned, held):
+    """Return whether the end's orientation is set, that orientation, and where the end joint goes, by points' tasks.
+
+    turn, held: the orientation that it would have, and whether that is set; turned: whether it has a task of its own.
+    """
+    world, found, tasks = work.world, work.found, work.tasks
+    e, (rw, rx, ry, rz) = body.limbs[limb, 2], turn
+    gx, gy, gz = tasks[limb, END, 3], tasks[limb, END, 4], tasks[limb, END, 5]
+    x, y, z = point_place(world, found[limb, JOINTS], tasks[limb, END, 0], tasks[limb, END, 1], tasks[limb, END, 2])
+    iw, ix, iy, iz = world[e, 3], -world[e, 4], -world[e, 5], -world[e, 6]
+    px, py, pz = rotate(iw, ix, iy, iz, x - world[e, 0], y - world[e, 1], z - world[e, 2])
+    if found[limb, SECOND] >= 0 and not turned:
+        x, y, z = point_place(
+            world, found[limb, JOINTS + 1], tasks[limb, SECOND, 0], tasks[limb, SECOND, 1], tasks[limb, SECOND, 2]
+        )
+        qx, qy, qz = rotate(iw, ix, iy, iz, x - world[e, 0], y - world[e, 1], z - world[e, 2])
+        line = (tasks[limb, SECOND, 3] - gx, tasks[limb, SECOND, 4] - gy, tasks[limb, SECOND, 5] - gz)
+        aw, ax, ay, az = aim(rotate(rw, rx, ry, rz, qx - px, qy - py, qz - pz), line, UP)
+        rw, rx, ry, rz = multiply(aw, ax, ay, az, rw, rx, ry, rz)
+        held = True
+    beside = px * px + py * py + pz * pz > 1e-12
+    if beside and not held and found[limb, BEFORE_FIRST] != 1:
+        # the hand follows the forearm: iterate its orientation a few times, then hold it
+        for _ in range(3):
+            vx, vy, vz = rotate(world[e, 3], world[e, 4], world[e, 5], world[e, 6], px, py, pz)
+            place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), (gx - vx, gy - vy, gz - vz))
+        rw, rx, ry, rz = world[e, 3], world[e, 4], world[e, 5], world[e, 6]
+    vx, vy, vz = rotate(rw, rx, ry, rz, px, py, pz)
+    return held or beside, (rw, rx, ry, rz), (gx - vx, gy - vy, gz - vz)
 
 
 @uncounted_jit
@@ -385,7 +398,7 @@ def before_first(body, work, limb, has_end, end_goal):
             place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), end_goal)
             x, y, z = point_place(world, j, ox, oy, oz)
         sx, sy, sz = world[u, 0], world[u, 1], world[u, 2]
-        aw, ax, ay, az = aim(x - sx, y - sy, z - sz, gx - sx, gy - sy, gz - sz, 0.0, 1.0, 0.0)
+        aw, ax, ay, az = aim((x - sx, y - sy, z - sz), (gx - sx, gy - sy, gz - sz), UP)
         turn_limb(world, tree, limbs, limb, aw, ax, ay, az)
     else:
         place_limb(body, world, limb, (x, y, z), (gx, gy, gz))

@@ -141,13 +141,8 @@ def lever(body, work, n, d):
 
 
 @uncounted_jit
-def bend_trunk(body, work, count, level_root, high_root):
-    """Rotate head, clavicles and spine, and shift the root, by the least amounts that move all demands to their goals.
-
-    CCD's successive rotations that align joint→point with joint→goal bend the first joint too much and oscillate
-    between two shoulders. Here all joints rotate at once: (Σ g c cᵀ) λ = distance, ω = g c λ, λ ≥ 0, with c the lever
-    of a joint on a demand and g its compliance; solved by projected Gauss–Seidel.
-    """
+def write_trunk_system(body, work, count, level_root, high_root):
+    """Write Σ g c cᵀ and the distances of `bend_trunk` to `work.system`, and the demands' unit directions."""
     world, demands, owners, system = work.world, work.demands, work.owners, work.system
     sweep, turns = body.sweep, body.turns
     for a in range(count):
@@ -172,6 +167,19 @@ def bend_trunk(body, work, count, level_root, high_root):
             if owners[a, ALLOWED] >= ROOT and owners[b, ALLOWED] >= ROOT:
                 system[a, b] += level_root * (demands[a, 6] * demands[b, 6] + demands[a, 8] * demands[b, 8])
                 system[a, b] += high_root * demands[a, 7] * demands[b, 7]
+
+
+@uncounted_jit
+def bend_trunk(body, work, count, level_root, high_root):
+    """Rotate head, clavicles and spine, and shift the root, by the least amounts that move all demands to their goals.
+
+    CCD's successive rotations that align joint→point with joint→goal bend the first joint too much and oscillate
+    between two shoulders. Here all joints rotate at once: (Σ g c cᵀ) λ = distance, ω = g c λ, λ ≥ 0, with c the lever
+    of a joint on a demand and g its compliance; solved by projected Gauss–Seidel.
+    """
+    world, demands, owners, system = work.world, work.demands, work.owners, work.system
+    sweep, turns = body.sweep, body.turns
+    write_trunk_system(body, work, count, level_root, high_root)
     for _ in range(12 if count > 1 else 1):
         for a in range(count):
             left = system[a, count + 1]

@@ -7,7 +7,7 @@ import math
 from footplant.kernels import uncounted_jit
 from footplant.kernels.balls import closest
 from footplant.kernels.importance import share, spring
-from footplant.kernels.limb import aim
+from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import exp, multiply
 from footplant.kernels.surface import place
 from footplant.solve.ik.puppet._clear import DEEP, hand_in_body, hand_push, in_body, out_of_scene
@@ -87,7 +87,7 @@ def upper_arm(target, arm, importance, work):
     ax, ay, az = ex - s[0], ey - s[1], ez - s[2]
     if abs(x - ex) + abs(y - ey) + abs(z - ez) < 1e-12:
         return False
-    qw, qx, qy, qz = aim(ax, ay, az, x - s[0], y - s[1], z - s[2], 0.0, 1.0, 0.0)
+    qw, qx, qy, qz = aim((ax, ay, az), (x - s[0], y - s[1], z - s[2]), UP)
     turn_upper(puppet, upper, work, qw, qx, qy, qz)
     return True
 
@@ -111,13 +111,26 @@ def meeting_place(target, importance, work):
 
 
 @uncounted_jit
+def write_arm_balls(target, half_gap, work):
+    """Write the two balls in which the midpoint of the palms must lie: what the arms reach, by the palms' offsets."""
+    gx, gy, gz = half_gap
+    for arm in range(2):
+        sign = 1.0 if arm == 0 else -1.0
+        s, r = work.positions[0, target.character.limbs[arm, 0]], work.points[arm]
+        work.centers[arm, 0] = s[0] + r[0] - sign * gx
+        work.centers[arm, 1] = s[1] + r[1] - sign * gy
+        work.centers[arm, 2] = s[2] + r[2] - sign * gz
+        work.radii[arm] = STRETCH * target.puppet.lengths[arm]
+
+
+@uncounted_jit
 def meet(target, importance, dt, keep, limbs, work):
     """Bring the palms together as on the performer: in front of the body, within reach of both arms.
 
     The meeting point is pushed out of the body and into reach; the push is warm-started from the frame before, and the
     point itself is filtered relative to the shoulders, so that both hands have the same lag.
     """
-    puppet, character, stage = target.puppet, target.character, target.stage
+    character, stage = target.character, target.stage
     w, state = importance.hands[0], limbs.middle
     if w <= 0.0:
         state[6] = 0.0
@@ -133,14 +146,7 @@ def meet(target, importance, dt, keep, limbs, work):
         # elbows in the body and hands out of reach shift it, too
         for k in range(3):
             middle[k] += 0.5 * (limbs.gives[0, k] + limbs.gives[1, k])
-    # the midpoint must lie in the two balls that the arms reach, shifted by the palms' offsets
-    for arm in range(2):
-        sign = 1.0 if arm == 0 else -1.0
-        s, r = work.positions[0, character.limbs[arm, 0]], work.points[arm]
-        work.centers[arm, 0] = s[0] + r[0] - sign * gx
-        work.centers[arm, 1] = s[1] + r[1] - sign * gy
-        work.centers[arm, 2] = s[2] + r[2] - sign * gz
-        work.radii[arm] = STRETCH * puppet.lengths[arm]
+    write_arm_balls(target, (gx, gy, gz), work)
     for _ in range(SWEEPS if state[6] > 0.0 else MEETINGS):
         px, py, pz = 0.0, 0.0, 0.0
         for arm in range(2):

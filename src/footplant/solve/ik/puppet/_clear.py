@@ -42,7 +42,7 @@ def out_of_scene(target, arm, scene, x, y, z, work):
         )
         depth = soften(-d - GIVE, GIVE)
         if depth > 0.0:
-            x, y, z = drawn_out(depth, nx, ny, nz, x, y, z, s[0], s[1], s[2])
+            x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]))
     return x - sx, y - sy, z - sz
 
 

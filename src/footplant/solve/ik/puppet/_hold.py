@@ -12,7 +12,7 @@ import math
 
 from footplant.kernels import uncounted_jit
 from footplant.kernels.importance import share
-from footplant.kernels.limb import aim
+from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import multiply, rotate
 
 PLACE, BACK, SPEED, THEIRS, GRIP, RESTLESS = 0, 3, 6, 9, 12, 14
@@ -72,77 +72,95 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
 
 
 @uncounted_jit
-def hold_foot(target, limb, importance, clock, settle, limbs, work):
-    """Hold the points of a foot in stance: shift its goal, and rotate the foot where both heel and ball are held.
-
-    settle: the share of the hold offset that is given up in this frame.
-    """
-    character, stage = target.character, target.stage
-    dt, started = clock.dt, clock.started
-    first, goal, end, turn = 3 * limb - 4, work.goals[limb], character.limbs[limb, 2], work.turned[limb]
-    turn[0], turn[1], turn[2], turn[3] = 1.0, 0.0, 0.0, 0.0
-    states, held = limbs.holds[first - 2 : first + 1], work.held_points
-    total, mean, moved = 0.0, work.scratch[3], work.scratch[4]
-    for k in range(3):
-        mean[k], moved[k] = 0.0, 0.0
-    levels = 1.0 - math.exp(-0.6931471805599453 * dt / LEVELS)
+def hold_points(target, limb, importance, clock, settle, limbs, work):
+    """Hold back the motion of each point of a foot: write `work.held_points`, and changes to the rows of scratch."""
+    character, dt = target.character, clock.dt
+    first, goal, held = 3 * limb - 4, work.goals[limb], work.held_points
     sinks = math.exp(-0.6931471805599453 * dt / SINKS)
     for c in range(3):
-        n, state = first + c, states[c]
+        n, state, change = first + c, limbs.holds[first - 2 + c], work.scratch[c]
         held[c] = 0.0
-        work.scratch[c, 0], work.scratch[c, 1], work.scratch[c, 2] = 0.0, 0.0, 0.0
+        change[0], change[1], change[2] = 0.0, 0.0, 0.0
         if character.carriers[n] < 0:
             continue
         x, y, z = goal[0] + work.points[n, 0], goal[1] + work.points[n, 1], goal[2] + work.points[n, 2]
         moved_x, moved_y, moved_z = x - state[PLACE], y - state[PLACE + 1], z - state[PLACE + 2]
         state[PLACE], state[PLACE + 1], state[PLACE + 2] = x, y, z
-        if not started:
+        if not clock.started:
             for k in range(3):
                 state[BACK + k], state[SPEED + k], state[THEIRS + k] = 0.0, UNKNOWN, importance.points[n, k]
             continue
         moved_by = (moved_x, moved_y, moved_z)
-        part, part_up = held_share(n, importance, importance.scene[limb], dt, stage, state, moved_by)
-        change = work.scratch[c]
+        part, part_up = held_share(n, importance, importance.scene[limb], dt, target.stage, state, moved_by)
         change[0], change[1], change[2] = -part * moved_x, -part_up * moved_y, -part * moved_z
         state[BACK] = (1.0 - settle) * (state[BACK] + change[0])
         state[BACK + 1] = (1.0 - settle) * sinks * (state[BACK + 1] + change[1])
         state[BACK + 2] = (1.0 - settle) * (state[BACK + 2] + change[2])
         held[c] = part
+
+
+@uncounted_jit
+def hold_weight(held, c):
+    """Return the weight of the heel (0), the ball (1) or the toe (2) in the shift of the foot."""
+    weight = held[c] ** 2
     # toes bend, so they count only where the ball is not held
-    weigh_heel, weigh_ball = FAINT + held[0] ** 2, FAINT + held[1] ** 2
-    weigh_toe = FAINT + (1.0 - held[1]) * held[2] ** 2
+    return FAINT + ((1.0 - held[1]) * weight if c == 2 else weight)
+
+
+@uncounted_jit
+def hold_turn(carriers, first, points, states):
+    """Return the rotation of a foot from the line of its heel and ball to the line of where they are held."""
+    if carriers[first] < 0 or carriers[first + 1] < 0:
+        return 1.0, 0.0, 0.0, 0.0
+    heel, ball, heel_back, ball_back = points[first], points[first + 1], states[0], states[1]
+    x, y, z = ball[0] - heel[0], ball[1] - heel[1], ball[2] - heel[2]
+    held_line = (
+        x + ball_back[BACK] - heel_back[BACK], y + ball_back[BACK + 1] - heel_back[BACK + 1],
+        z + ball_back[BACK + 2] - heel_back[BACK + 2],
+    )  # fmt: skip
+    return aim((x, y, z), held_line, UP)
+
+
+@uncounted_jit
+def hold_foot(target, limb, importance, clock, settle, limbs, work):
+    """Hold the points of a foot in stance: shift its goal, and rotate the foot where both heel and ball are held.
+
+    settle: the share of the hold offset that is given up in this frame.
+    """
+    carriers, end = target.character.carriers, target.character.limbs[limb, 2]
+    first, goal, turn = 3 * limb - 4, work.goals[limb], work.turned[limb]
+    turn[0], turn[1], turn[2], turn[3] = 1.0, 0.0, 0.0, 0.0
+    states, held = limbs.holds[first - 2 : first + 1], work.held_points
+    total, mean, moved = 0.0, work.scratch[3], work.scratch[4]
+    for k in range(3):
+        mean[k], moved[k] = 0.0, 0.0
+    hold_points(target, limb, importance, clock, settle, limbs, work)
     for c in range(3):
-        weighs = weigh_heel if c == 0 else (weigh_ball if c == 1 else weigh_toe)
-        if character.carriers[first + c] >= 0:
+        if carriers[first + c] >= 0:
+            weighs = hold_weight(held, c)
             total += weighs
             for k in range(3):
                 mean[k] += weighs * states[c, BACK + k]
                 moved[k] += weighs * work.scratch[c, k]
-    if total <= 0.0 or not started:
+    if total <= 0.0 or not clock.started:
         return
+    levels = 1.0 - math.exp(-0.6931471805599453 * clock.dt / LEVELS)
     for c in range(3):
         for k in range(3):
             back = states[c, BACK + k] + (1.0 - held[c]) * moved[k] / total
             states[c, BACK + k] = back + (1.0 - held[c]) * levels * (mean[k] / total - back)
-    w, qx, qy, qz = 1.0, 0.0, 0.0, 0.0
-    if character.carriers[first] >= 0 and character.carriers[first + 1] >= 0:
-        heel, ball, heel_back, ball_back = work.points[first], work.points[first + 1], states[0], states[1]
-        x, y, z = ball[0] - heel[0], ball[1] - heel[1], ball[2] - heel[2]
-        w, qx, qy, qz = aim(
-            x, y, z, x + ball_back[BACK] - heel_back[BACK], y + ball_back[BACK + 1] - heel_back[BACK + 1],
-            z + ball_back[BACK + 2] - heel_back[BACK + 2], 0.0, 1.0, 0.0,
-        )  # fmt: skip
+    w, qx, qy, qz = hold_turn(carriers, first, work.points, states)
     shift_x, shift_y, shift_z = 0.0, 0.0, 0.0
     for c in range(3):
-        if character.carriers[first + c] < 0:
+        if carriers[first + c] < 0:
             continue
-        weighs, point = weigh_heel if c == 0 else (weigh_ball if c == 1 else weigh_toe), work.points[first + c]
+        weighs, point = hold_weight(held, c), work.points[first + c]
         x, y, z = rotate(w, qx, qy, qz, point[0], point[1], point[2])
         shift_x += weighs * (states[c, BACK] + point[0] - x) / total
         shift_y += weighs * (states[c, BACK + 1] + point[1] - y) / total
         shift_z += weighs * (states[c, BACK + 2] + point[2] - z) / total
     for c in range(3):
-        if character.carriers[first + c] < 0:
+        if carriers[first + c] < 0:
             continue
         point, state, part = work.points[first + c], states[c], 1.0 - held[c]
         x, y, z = rotate(w, qx, qy, qz, point[0], point[1], point[2])

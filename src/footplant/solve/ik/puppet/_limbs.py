@@ -156,11 +156,14 @@ def bend_to(puppet, character, limb, easy, goal, work):
 
 
 @uncounted_jit
-def drawn_out(depth, nx, ny, nz, x, y, z, sx, sy, sz):
+def drawn_out(depth, normal, point, joint):
     """Return a point at a depth in a surface, moved out towards the joint that its limb hangs on.
 
     Where that leads along the surface rather than out of it, along the normal.
     """
+    nx, ny, nz = normal
+    x, y, z = point
+    sx, sy, sz = joint
     hx, hy, hz = sx - x, sy - y, sz - z
     length = max(math.sqrt(hx * hx + hy * hy + hz * hz), 1e-9)
     slope = (hx * nx + hy * ny + hz * nz) / length
@@ -193,7 +196,7 @@ def leg(target, limb, importance, scene, clock, limbs, work):
             depth = soften(-d - GIVE, GIVE)
             if depth > 0.0:
                 s = work.positions[0, upper]
-                x, y, z = drawn_out(depth, nx, ny, nz, x, y, z, s[0], s[1], s[2])
+                x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]))
     there, state = work.scratch[7], limbs.feet[limb - 2]
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
     low = share((least - LOW) / (HIGH - LOW))

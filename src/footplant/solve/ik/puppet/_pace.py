@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.limb import aim
+from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import rotate
 from footplant.solve.ik.puppet._limbs import keep_orientation, limb_places, turn_lower, turn_upper
 
@@ -240,14 +240,14 @@ def limit_limb(puppet, character, limb, bound, dt, limbs, work):
     turn_upper(
         puppet, upper, work,
         *aim(
-            middle[0] - shoulder[0], middle[1] - shoulder[1], middle[2] - shoulder[2],
-            knee[0] - shoulder[0], knee[1] - shoulder[1], knee[2] - shoulder[2], 0.0, 1.0, 0.0,
+            (middle[0] - shoulder[0], middle[1] - shoulder[1], middle[2] - shoulder[2]),
+            (knee[0] - shoulder[0], knee[1] - shoulder[1], knee[2] - shoulder[2]), UP,
         ),
     )  # fmt: skip
     mx, my, mz, ex, ey, ez, _, _, _, _ = limb_places(puppet, character, limb, work)
     turn_lower(
         puppet, character, limb, work,
-        *aim(ex - mx, ey - my, ez - mz, ankle[0] - mx, ankle[1] - my, ankle[2] - mz, 0.0, 1.0, 0.0),
+        *aim((ex - mx, ey - my, ez - mz), (ankle[0] - mx, ankle[1] - my, ankle[2] - mz), UP),
     )  # fmt: skip
     keep_orientation(puppet, character, limb, work)
 
