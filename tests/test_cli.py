@@ -184,7 +184,7 @@ def test_measure_alone_and_against_a_source(capsys, walk):
     assert compared["jerk_ratio"] == pytest.approx(1.0, rel=0.05)
     code, out, _ = run(capsys, "measure", walk / "walk.glb", "--against", "sample:walk")
     assert code == 0
-    assert "jerk over the source's" in out
+    assert "jerk of all joints over the source's" in out
 
 
 def test_plot(capsys, tmp_path):

@@ -211,8 +211,8 @@ class Report:
             ("footplants under 1 mm, share", lambda q: q.share_under_1mm),
             ("skating, mm/s", lambda q: None if q.skate_speed is None else 1000.0 * q.skate_speed),
             ("deepest penetration, mm", lambda q: q.penetration_worst),
-            ("peak acceleration over the source's", lambda q: q.peak_acceleration_ratio),
-            ("jerk over the source's", lambda q: q.jerk_ratio),
+            ("peak acceleration of all joints over the source's", lambda q: q.peak_acceleration_ratio),
+            ("jerk of all joints over the source's", lambda q: q.jerk_ratio),
         )
         both = (self.before, self.after)
         rows = [(name, *(None if quality is None else read(quality) for quality in both)) for name, read in measures]

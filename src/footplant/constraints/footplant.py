@@ -127,12 +127,12 @@ class SamePlace(AcrossFrames):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SpeedLimit(AcrossFrames):
-    """The speed of a point is bounded, from each of its frames to the next."""
+class _PointLimit(AcrossFrames):
+    """A bound on how a point moves from frame to frame."""
 
     point: Point
     most: float
-    """Metres per second."""
+    """The bound."""
     inequality: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -144,6 +144,14 @@ class SpeedLimit(AcrossFrames):
     def joints(self) -> tuple[int, ...]:
         """Return the joint to which its point is attached."""
         return (self.point.joint,)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SpeedLimit(_PointLimit):
+    """The speed of a point is bounded, from each of its frames to the next."""
+
+    most: float
+    """Metres per second."""
 
     def groups(self, frames: int) -> NDArray:
         """Return each held frame and the next (R, 2)."""
@@ -169,23 +177,11 @@ class SpeedLimit(AcrossFrames):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AccelerationLimit(AcrossFrames):
+class AccelerationLimit(_PointLimit):
     """The acceleration of a point is bounded: its second difference at each of its frames."""
 
-    point: Point
     most: float
     """Metres per second squared."""
-    inequality: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the bound."""
-        super().__post_init__()
-        real_number(self.most, f"{self.title}: bound", ConstraintError, low=0.0)
-
-    @property
-    def joints(self) -> tuple[int, ...]:
-        """Return the joint to which its point is attached."""
-        return (self.point.joint,)
 
     def groups(self, frames: int) -> NDArray:
         """Return each held frame with its neighbours (R, 3)."""

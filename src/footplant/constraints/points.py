@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
@@ -225,20 +226,11 @@ class AtMost(Distance):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Area(Constraint):
-    """A point stays outside a solid, or inside one (box, ball, capsule, half-space)."""
+class _Slack(Constraint):
+    """A function of one point's position stays above 0."""
 
     point: Point
-    region: Region
-    inside: bool = False
-    margin: ArrayLike = 0.0
-    """Distance kept from the surface, metres (negative: penetration allowed): one number, or one per held frame."""
     inequality: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the margin."""
-        super().__post_init__()
-        as_values(self.margin, self.title, "a finite margin")
 
     @property
     def joints(self) -> tuple[int, ...]:
@@ -253,6 +245,29 @@ class Area(Constraint):
         """Return the Jacobian (F, 1, 3+3J)."""
         slopes = self.slopes(kinematics.point(self.point))
         return slopes[:, None, :] @ kinematics.position_jacobian(self.point)
+
+    @abstractmethod
+    def slack(self, places: NDArray, frames: NDArray) -> NDArray:
+        """Return the residual (F,), metres, for the point at positions (F, 3) at these frames of the clip."""
+
+    @abstractmethod
+    def slopes(self, places: NDArray) -> NDArray:
+        """Return the gradient of `slack` (F, 3)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Area(_Slack):
+    """A point stays outside a solid, or inside one (box, ball, capsule, half-space)."""
+
+    region: Region
+    inside: bool = False
+    margin: ArrayLike = 0.0
+    """Distance kept from the surface, metres (negative: penetration allowed): one number, or one per held frame."""
+
+    def __post_init__(self) -> None:
+        """Check the margin."""
+        super().__post_init__()
+        as_values(self.margin, self.title, "a finite margin")
 
     def slack(self, places: NDArray, frames: NDArray) -> NDArray:
         """Return the residual (F,), metres, for the point at positions (F, 3) at these frames of the clip."""
@@ -275,33 +290,17 @@ class Area(Constraint):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Above(Constraint):
+class Above(_Slack):
     """A point stays above a ground (plane or height field)."""
 
-    point: Point
     ground: Ground
     clearance: ArrayLike = 0.0
     """Height above the ground, metres: one number, or one per held frame."""
-    inequality: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the clearance."""
         super().__post_init__()
         as_values(self.clearance, self.title, "a finite clearance")
-
-    @property
-    def joints(self) -> tuple[int, ...]:
-        """Return the joint to which its point is attached."""
-        return (self.point.joint,)
-
-    def residual(self, kinematics: Kinematics) -> NDArray:
-        """Return the slack in height (F, 1), metres."""
-        return self.slack(kinematics.point(self.point), kinematics.frames)[:, None]
-
-    def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """Return the Jacobian (F, 1, 3+3J)."""
-        slopes = self.slopes(kinematics.point(self.point))
-        return slopes[:, None, :] @ kinematics.position_jacobian(self.point)
 
     def slack(self, places: NDArray, frames: NDArray) -> NDArray:
         """Return the residual (F,), metres, for the point at positions (F, 3) at these frames of the clip."""

@@ -13,7 +13,7 @@ from footplant.humanoid.body_shell import GROUPS, BodyShell
 from footplant.humanoid.reference import reference_pose
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.skeleton import Character, Skeleton
+from footplant.skeleton import Character
 from footplant.solve.ik.limb import Limb
 
 
@@ -34,7 +34,8 @@ class ApartSettings:
 APART = ApartSettings()
 LEGS = np.array([GROUPS.index("left_leg"), GROUPS.index("right_leg")])
 
-_known: WeakKeyDictionary[Skeleton, tuple[Character, tuple]] = WeakKeyDictionary()
+_tables_of: WeakKeyDictionary[Character, tuple] = WeakKeyDictionary()
+"""Results of `_tables`: every round of a solve needs them."""
 
 
 def legs_apart(
@@ -65,10 +66,9 @@ def _tables(character: Character, legs: tuple[Limb, Limb]):
     from footplant.kernels.shell import new_posed
     from footplant.solve import _legs_apart as kernel
 
+    if character in _tables_of:
+        return _tables_of[character]
     skeleton, roles = character.skeleton, character.require_roles()
-    found = _known.get(skeleton)
-    if found is not None and found[0] is character:
-        return found[1]
     shell = BodyShell.of(character).tables()
     pose = reference_pose(skeleton, roles)
     still = Kinematics(Motion(skeleton, np.zeros((1, 3)), pose[None], 30.0))
@@ -86,6 +86,5 @@ def _tables(character: Character, legs: tuple[Limb, Limb]):
     spare = np.empty(len(shares))
     kernel.depths(shell, LEGS, shares, still.positions[0], still.rotations[0], posed, spare)
     spare += APART.left
-    found = shell, shares, spare
-    _known[skeleton] = character, found
-    return found
+    _tables_of[character] = shell, shares, spare
+    return _tables_of[character]
