@@ -129,10 +129,7 @@ def convert(
     if writing.character is not None:
         clips = _onto_character(clips, writing.character)
     clips, floor = _with_floor_at(clips, ground)
-    if len(clips) > 1:
-        options["takes"] = clips
-    elif not every and "keep_takes" in _parameters(module):
-        options["keep_takes"] = False
+    options |= _take_options(clips, every, module)
     with working(f"writing {target}"):
         save(target, clips[0], **options)
         before = clips[0].contents if writing.character is None else {}
@@ -141,6 +138,13 @@ def convert(
     notes = [*clips[0].notes, *([] if floor is None else [f"{floor}; it was moved to {ground:g} m"])]
     facts = {**_facts(file, out, clips), "lost": lost, "floor": None if floor is None else floor.level, "notes": notes}
     print_json(facts) if json else _print(f"{file} → {out}", facts)
+
+
+def _take_options(clips: list[Clip], every: bool, module: ModuleType) -> dict[str, Any]:
+    """Return the options of `save` that write several takes, or the one that was chosen alone."""
+    if len(clips) > 1:
+        return {"takes": clips}
+    return {"keep_takes": False} if not every and "keep_takes" in _parameters(module) else {}
 
 
 def _with_floor_at(clips: list[Clip], ground: float | None) -> tuple[list[Clip], Floor | None]:

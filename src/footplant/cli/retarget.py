@@ -65,6 +65,27 @@ class RetargetOptions:
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the target character.")
     ] = None
 
+    def check_for_robot(self) -> None:
+        """Raise for options that robots do not take."""
+        from footplant.errors import ConstraintError
+        from footplant.feet.planting import WHOLE_BODY
+
+        if self.method not in (None, WHOLE_BODY) or self.constraints is not None:
+            raise ConstraintError("robots are solved as whole bodies, and take neither --method nor --constraints")
+
+    def chosen_method(self) -> str:
+        """Return the name of the method: the given one, or that of --fast, or the usual one."""
+        from footplant.edits.puppet import PUPPET
+        from footplant.errors import ConstraintError
+        from footplant.feet.planting import WHOLE_BODY
+
+        if self.fast and self.method is not None:
+            raise ConstraintError("--fast chooses the method itself: give --fast or --method, not both")
+        method = self.method or ("hierarchical" if self.fast else WHOLE_BODY)
+        if method == PUPPET and self.constraints is not None:
+            raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
+        return method
+
 
 @options
 class RobotOptions:
@@ -104,15 +125,13 @@ def retarget(
     from footplant.edits.puppet import PUPPET
     from footplant.edits.retarget import COPY
     from footplant.edits.retarget import retarget as solve
-    from footplant.errors import ConstraintError, FormatError
+    from footplant.errors import FormatError
     from footplant.feet.floor import find_floor, put_floor_at
-    from footplant.feet.planting import WHOLE_BODY
     from footplant.io import SAMPLE
     from footplant.quality.fidelity import fidelity
 
     if is_robot(target.to):
-        if how.method not in (None, WHOLE_BODY) or how.constraints is not None:
-            raise ConstraintError("robots are solved as whole bodies, and take neither --method nor --constraints")
+        how.check_for_robot()
         retarget_to_robot(
             file, target.to, keep_footsteps=target.keep_footsteps, ground=ground, reading=reading,
             to_roles=target.to_roles, layout=robot.layout, order=robot.order, result=result,
@@ -120,13 +139,9 @@ def retarget(
         return
     if robot.layout is not None or robot.order != "mujoco":
         raise FormatError("--layout and --order are for robots (MJCF or URDF)", path=target.to)
-    if how.fast and how.method is not None:
-        raise ConstraintError("--fast chooses the method itself: give --fast or --method, not both")
-    method = how.method or ("hierarchical" if how.fast else WHOLE_BODY)
+    method = how.chosen_method()
     chosen = check_method(method, how.exact, COPY, PUPPET)
     wish = lead_in_option(how.lead_in)
-    if method == PUPPET and how.constraints is not None:
-        raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
     if target.to_roles is not None and target.to.startswith(SAMPLE):
         raise FormatError("a sample takes no --to-roles: its roles are known", path=target.to)
     result.check(file)
