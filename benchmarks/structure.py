@@ -12,7 +12,8 @@ circles     Strongly connected components of more than one module. An import in 
             `from a import b` leads to the module a.b if there is one, else to a; importing a.b does not count as
             importing a. Circles between packages: the same for what stands directly below the root package.
 arguments   Named parameters, positional and keyword, without self, cls, * and **. A kernel is a function that numba
-            compiles: one under `jit`, `njit` or a decorator that hands its function to one of these.
+            compiles: one under `jit`, `njit` or a decorator that hands its function to one of these, or to a class
+            that derives from one of numba's dispatchers.
 complexity  As radon counts: 1, and 1 more for each if, elif, for, while, except, case, assert, ternary and
             comprehension, each `if` of a comprehension, and each operand of `and`/`or` after the first. Functions
             inside others are counted on their own.
@@ -217,9 +218,12 @@ def read_package(src: Path) -> Package:
 
 
 def _compiling_decorators(trees: Iterable[ast.Module]) -> set[str]:
-    """`jit`, `njit` and the functions of the package that hand the function they are given to one of these."""
-    makers = [node for tree in trees for node in tree.body if isinstance(node, FUNCTION) and len(node.args.args) == 1]
-    found = {"jit", "njit"}
+    """`jit`, `njit`, dispatchers, and the functions of the package that hand what they are given to one of these."""
+    nodes = [node for tree in trees for node in tree.body]
+    makers = [node for node in nodes if isinstance(node, FUNCTION) and len(node.args.args) == 1]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    dispatchers = {one.name for one in classes if any(_last_name(base).endswith("Dispatcher") for base in one.bases)}
+    found = {"jit", "njit"} | dispatchers
     while True:
         more = {
             maker.name

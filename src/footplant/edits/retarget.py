@@ -82,8 +82,7 @@ def retarget(
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
     if method == PUPPET:
-        if constraints:
-            raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
+        _refuse_for_puppet(constraints)
         played = clip if lead_in == "keep" else split_lead_in(clip)[1]
         return puppet(played, target, keep_footsteps=keep_footsteps, contacts=contacts, progress=progress)
     copy, method = method == COPY, chosen_method(method, COPY, PUPPET)
@@ -142,6 +141,11 @@ def retarget(
     report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
     solution = dropped_lead_in(replace(solution, report=report), lead, lead_in)
     return Result.of(clip, solution, given, source=clip, unsolved=None if copy else as_copied, ground=stage.ground)
+
+
+def _refuse_for_puppet(constraints: Sequence[Constraint]) -> None:
+    if constraints:
+        raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
 
 
 def _footplants(
