@@ -34,7 +34,7 @@ def figures() -> list[tuple[str, Clip]]:
     for name, keep in (("sally", True), ("blubby", False)):
         target = load_character(name)
         for copy, what in ((True, "rotations copied"), (False, "retargeted")):
-            motion = retarget(clip, target, copy=copy, keep_footsteps=keep).motion
+            motion = retarget(clip, target, method="copy" if copy else None, keep_footsteps=keep).motion
             answer = replace(clip, motion=motion, character=target, layout=None, conversion=Conversion())
             found.append((f"{name.capitalize()}, {what}", answer))
     return found
