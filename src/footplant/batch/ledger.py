@@ -126,6 +126,8 @@ class Records(Mapping[tuple[str, str], dict[str, Any]]):
         self.path = path
         self.places: dict[bytes, int] = {}
         self._file: BinaryIO | None = None
+        self._latest_read: tuple[int, dict[str, Any]] = (-1, {})
+        """The record that was read last: a clip's record is asked for twice in a row."""
 
     def __getitem__(self, name: tuple[str, str]) -> dict[str, Any]:
         """Return the record of a key and a source."""
@@ -133,11 +135,13 @@ class Records(Mapping[tuple[str, str], dict[str, Any]]):
 
     def at(self, place: int) -> dict[str, Any]:
         """Return the record that begins at a byte of the file."""
-        if self._file is None:
-            self._file = open(self.path, "rb", buffering=4096)  # noqa: SIM115
-            weakref.finalize(self, self._file.close)
-        self._file.seek(place)
-        return json.loads(self._file.readline())
+        if self._latest_read[0] != place:
+            if self._file is None:
+                self._file = open(self.path, "rb", buffering=4096)  # noqa: SIM115
+                weakref.finalize(self, self._file.close)
+            self._file.seek(place)
+            self._latest_read = place, json.loads(self._file.readline())
+        return self._latest_read[1]
 
     def _latest(self) -> Iterator[dict[str, Any]]:
         for place, record in read_records(self.path):
