@@ -9,10 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import typer
 
 import footplant
 from footplant import Clip, Kinematics, Motion
 from footplant.cli import main
+from footplant.cli.app import app
 from footplant.cli.completion import SHELLS, completion_script
 from footplant.contacts.detection import find_contacts
 from footplant.skinning import linear_blend
@@ -193,7 +195,7 @@ def test_viewing_writes_a_page(capsys, tmp_path, monkeypatch):
 
 def complete(line: str) -> list[str]:
     """What bash offers for a line."""
-    script = f"""{completion_script("bash")}
+    script = f"""{completion_script("bash", typer.main.get_command(app))}
 COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
 _footplant; printf '%s\\n' "${{COMPREPLY[@]}}"
 """

@@ -21,6 +21,7 @@ class Option:
 
 
 def completion(
+    context: typer.Context,
     shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print a script that completes commands, options, samples and files in a shell.
@@ -34,25 +35,22 @@ def completion(
 
     if shell not in SHELLS:
         raise FormatError(f"expected a shell among {', '.join(SHELLS)}; got {shell!r}")
-    print(completion_script(shell))
+    print(completion_script(shell, context.find_root().command))
 
 
-def completion_script(shell: str) -> str:
-    """Return the script of a shell."""
+def completion_script(shell: str, program: Any) -> str:
+    """Return the script of a shell for a program: a group of commands, as click has it."""
     from footplant import samples
 
-    commands = _commands()
+    commands = _commands(program)
     names = [f"sample:{name}" for name in (*samples.MOTIONS, *samples.CHARACTERS)]
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](commands, names)
 
 
-def _commands() -> dict[str, tuple[str, list[Option]]]:
+def _commands(program: Any) -> dict[str, tuple[str, list[Option]]]:
     """Return every command with its summary and its options."""
-    from footplant.cli.app import app
-
-    group: Any = typer.main.get_command(app)
     found = {}
-    for name, command in group.commands.items():
+    for name, command in program.commands.items():
         options = [
             Option(
                 tuple(parameter.opts) + tuple(parameter.secondary_opts),

@@ -188,7 +188,7 @@ def _clear_ground(
             limb = limb_of(character, f"{side}_leg")
         except SkeletonError:
             continue
-        _clear_foot(posed, character, limb, names, stands, ground, clearances, half, rise)
+        _clear_foot(posed, character, limb, names, stands, ground, clearances, rise)
     motion = posed.finish()
     if (rise > 1e-6).any():
         # legs folded as far as they go: raise the hips
@@ -198,12 +198,12 @@ def _clear_ground(
 
 def _clear_foot(
     posed: Posed, character: Character, limb: Limb, names: list[str], stands: FootSupport, ground: Ground,
-    clearances: Mapping[str, NDArray] | None, half: int, rise: NDArray,
+    clearances: Mapping[str, NDArray] | None, rise: NDArray,
 ) -> None:  # fmt: skip
     """Lift one foot out of the ground; raise `rise` (F,), metres, to what the hips must rise for it."""
     from footplant.feet import _soles as kernel
 
-    frames = len(rise)
+    frames, half = len(rise), round(EASE_UP * posed.start.fps)
     points = [character.contacts[name] for name in names]
     held, on_heel, on_ball = stands.share(*points), stands.share(points[0]), stands.share(points[1])
     allowed = [_allowed(clearances, name) for name in names]

@@ -89,7 +89,6 @@ class MarkerReport:
 
 def make_report(
     body: MarkerBody,
-    bones: NDArray,
     calibration: Calibration,
     poses: Poses,
     targets: NDArray,
@@ -97,9 +96,11 @@ def make_report(
     markers: Markers,
     subject: str,
     set_name: str | None,
-    left_out: Sequence[str],
 ) -> MarkerReport:
-    """Measure a solution."""
+    """Measure a solution; targets (F, M, 3): where the body's markers were seen, among all `markers` of the take."""
+    bones = body.bones(calibration.lengths)
+    used = {item.marker for item in body.placements}
+    left_out = tuple(label for number, label in enumerate(markers.labels) if number not in used)
     away = 1000.0 * np.linalg.norm(pose_markers(body, bones, calibration.offsets, poses).places - targets, axis=-1)
     labels = [markers.labels[item.marker] for item in body.placements]
     fits = [
@@ -117,7 +118,7 @@ def make_report(
     return MarkerReport(
         subject, set_name, len(targets), tuple(fits), frame_rms, float(np.median(seen)),
         float(np.sqrt(np.mean(seen**2))), float(seen.max()), character.height, _lengths(body, calibration), exchanged,
-        tuple(left_out), _notes(body),
+        left_out, _notes(body),
     )  # fmt: skip
 
 

@@ -12,23 +12,14 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.optical.body import MarkerBody, Poses, pose_markers
-from footplant.optical.pose import PosePrior, normal_equations
+from footplant.optical.calibration import Calibration
+from footplant.optical.pose import normal_equations
 from footplant.optical.settings import SMOOTHING
 
 
-def smooth_poses(
-    body: MarkerBody,
-    bones: NDArray,
-    offsets: NDArray,
-    targets: NDArray,
-    poses: Poses,
-    fps: float,
-    *,
-    spread: NDArray,
-    prior: PosePrior,
-    outlier: NDArray,
-) -> Poses:
-    """Return poses that follow the markers smoothly; targets (F, M, 3), the rest as in `solve_poses`."""
+def smooth_poses(body: MarkerBody, calibration: Calibration, targets: NDArray, poses: Poses, fps: float) -> Poses:
+    """Return poses that follow the markers smoothly; targets (F, M, 3) metres, NaN where hidden."""
+    bones = body.bones(calibration.lengths)
     count, window, overlap = len(targets), SMOOTHING.window, SMOOTHING.overlap
     if count < 3:
         return poses
@@ -37,10 +28,11 @@ def smooth_poses(
         for start in range(0, max(count - overlap, 1), window - overlap):
             rows = slice(start, min(start + window, count))
             here = poses[rows]
-            seen = pose_markers(body, bones, offsets, here)
+            seen = pose_markers(body, bones, calibration.offsets, here)
             hessian, gradient, _ = normal_equations(
-                body, seen, here, targets[rows], prior, spread=spread, outlier=outlier
-            )
+                body, seen, here, targets[rows], calibration.prior, spread=calibration.skin,
+                outlier=calibration.outlier,
+            )  # fmt: skip
             length = len(here)
             fade = np.minimum(np.arange(1, length + 1), np.arange(length, 0, -1)).clip(max=overlap)[:, None]
             # only one window covers the take's ends, so the fade cancels there

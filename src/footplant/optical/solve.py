@@ -175,17 +175,11 @@ def _solve_person(
     if smooth:
         from footplant.optical.smooth import smooth_poses
 
-        poses = smooth_poses(
-            body, bones, found.offsets, steady, poses, markers.fps,
-            spread=found.skin, prior=found.prior, outlier=found.outlier,
-        )  # fmt: skip
+        poses = smooth_poses(body, found, steady, poses, markers.fps)
     wearer = replace(_with_skin(body, character, found.lengths), name=name or markers.name or character.name)
     motion = Motion(wearer.skeleton, poses.root, rotation.unroll(poses.rotations), markers.fps)
     clip = Clip(motion, wearer, name=name or markers.name, notes=markers.notes)
-    used = {item.marker for item in placements}
-    left_out = [label for number, label in enumerate(markers.labels) if number not in used]
-    report = make_report(body, bones, found, poses, targets, swaps, markers, name, set_name, left_out)
-    return clip, report
+    return clip, make_report(body, found, poses, targets, swaps, markers, name, set_name)
 
 
 def _same_markers(markers: Markers, placements: Sequence[MarkerPlacement], other: Markers) -> NDArray:
