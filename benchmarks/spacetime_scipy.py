@@ -1,9 +1,9 @@
-"""Spacetime against SciPy on one problem, and Gleicher's catwalk (Graphical Models 2001, section 5).
+"""Spacetime against SciPy on one problem, the catwalk of Gleicher (Graphical Models 2001, section 4.2.1).
 
-The catwalk is a walk on a narrow track, 183 frames at 30 frames a second, to the figure of 60 % size in the original
-footsteps; it has 954 scalar constraints, as in the paper. SciPy's `least_squares` gets the very same unknowns,
-residuals and derivatives (a sparse Jacobian, its trust region with LSMR), constraints as a stiff penalty: what it has
-to offer for such a problem.
+The catwalk is a walk on a narrow track, 183 frames at 30 frames a second, to the character of 60 % size in the original
+footsteps; it has 954 scalar constraints, as in the paper (`papers/gleicher.py` lets plants move, too). SciPy's
+`least_squares` gets the very same unknowns, residuals and derivatives (a sparse Jacobian, its trust region with LSMR),
+constraints as a stiff penalty: what it has to offer for such a problem.
 """
 
 from __future__ import annotations
@@ -14,57 +14,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import samples
-from footplant.clip import Clip
-from footplant.constraints import Footplant
-from footplant.contacts.detection import FEET, Contacts, Plant
-from footplant.feet.stage import Stage
-from footplant.feet.steps import find_steps, foot_length, plants_for
-from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.problem import Problem
-from footplant.samples import gait
 from footplant.solve.methods.spacetime import Spacetime
 from footplant.solve.methods.spacetime.rows import Rows
 from footplant.solve.methods.spacetime.search import Search
 from footplant.solve.methods.spacetime.settings import SPACETIME
-from footplant.transfer import transfer
+from papers.gleicher import catwalk
 from timing import cpu_seconds, main
 
-RATE, FRAMES, SCALARS = 30.0, 183, 954
 STIFF = SPACETIME.penalties[-1]
-
-
-def catwalk() -> Problem:
-    """The walk of 183 frames with 954 scalar constraints on the short figure, each step in line with the last."""
-    walk = gait.walk(step_width=0.02, cycles=7, fps=RATE)
-    motion, target = walk.motion[:FRAMES], samples.load_character("short")
-    kinematics, plants = Kinematics(motion), []
-    for name in FEET:
-        places = kinematics.point(walk.character.contacts[name])
-        for begin, end in walk.contacts[name]:
-            end = min(end, FRAMES)
-            if end - begin > 1:
-                plants.append(Plant(name, begin, end, places[begin:end].mean(axis=0)))
-    contacts = Contacts(tuple(plants), FEET, FRAMES, RATE, Plane())
-    stage = Stage.of(Clip(motion, walk.character), target, contacts, keep_footsteps=True)
-    steps = find_steps(contacts, foot_length(walk.character, "left"))
-    moved = transfer(motion, walk.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
-    return Problem(moved, target, _as_many(plants_for(steps, target, stage.move)))
-
-
-def _as_many(plants: tuple[Footplant, ...]) -> tuple[Footplant, ...]:
-    """The plants, ended a frame earlier or later here and there, so that there are as many constraints as wanted."""
-    first = np.array([plant.frames[0] for plant in plants])  # type: ignore[index]
-    lengths = np.array([len(plant) for plant in plants])
-    missing = SCALARS // 3 - lengths.sum()
-    # one frame each, long ones first: a plant that is held much longer than the foot stood is another problem
-    changed = np.argsort(np.where(first + lengths < FRAMES, -lengths, 0), kind="stable")[: abs(missing)]
-    lengths[changed] += np.sign(missing)
-    return tuple(
-        replace(plant, frames=range(begin, begin + length))
-        for plant, begin, length in zip(plants, first.tolist(), lengths.tolist())
-    )
 
 
 def run() -> dict[str, float]:

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 def load_benchmark(name):
-    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", FOLDER / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name.replace('/', '_')}", FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -91,13 +91,33 @@ def test_a_benchmark_that_cannot_run_says_why(gate, tmp_path, monkeypatch):
 
 
 def test_every_file_is_gated_or_a_study(gate, baseline):
-    there = {path.stem for path in FOLDER.glob("*.py")}
+    there = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.py")}
     assert there == set(baseline) | gate.STUDIES | gate.SUPPORT
     assert not set(baseline) & gate.STUDIES
     assert set(gate.QUICK) <= set(baseline)
     for asked in baseline.values():
         for bounds in asked.values():
             assert bounds.get("usual", bounds.get("at_least", 0.0)) >= bounds.get("at_least", 0.0)
+
+
+def test_the_papers_tables_are_claims(baseline, monkeypatch):
+    """Every figure of a table is gated, every "no" has a sentence, and most of what is run is the papers' own work."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    suite = load_benchmark("papers/run")
+    items = [item for _, rows in suite.WORKS.values() for item in rows]
+    run = [item for item in items if item.figure is not None]
+    assert sum(not item.no for item in run) >= 0.9 * len(run)
+    for item in items:
+        assert item.figure is not None or item.no, f"{item.item}: neither run nor a reason"
+        assert not item.no or (item.no[0].isupper() and item.no.endswith(".")), item.item
+    for name, (_, rows) in suite.WORKS.items():
+        asked = baseline[f"papers/{name}"]
+        drawn = suite.table(name, good_figures(asked), baseline)
+        assert len(drawn.splitlines()) == len(rows) + 2
+        assert drawn.count("no: ") == sum(bool(item.no) for item in rows)
+    assert suite.claim({"at_least": 3, "at_most": 3}) == "3"
+    assert suite.claim({"at_least": 0.5, "at_most": 2}) == "≥ 0.5 and ≤ 2"
+    assert suite.claim({"usual": 12.0}) == "usually 12"
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("parse_*.py")), ids=lambda path: path.stem)
@@ -112,7 +132,9 @@ def test_every_ratio_has_a_baseline(path, monkeypatch):
     assert not [peer for peer in peers if not any(name.endswith(f".times_faster_than_{peer}") for name in known)]
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.py")) if path.stem != "timing"])
+@pytest.mark.parametrize(
+    "name", [str(path.relative_to(FOLDER))[:-3] for path in sorted(FOLDER.rglob("*.py")) if path.stem != "timing"]
+)
 def test_every_benchmark_takes_json(name, monkeypatch, capsys):
     path = FOLDER / f"{name}.py"
     monkeypatch.syspath_prepend(str(FOLDER))

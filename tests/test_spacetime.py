@@ -531,7 +531,7 @@ def test_figures_without_roles_and_empty_problems():
 
 def test_the_paper_s_walk_to_the_short_figure(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1] / "benchmarks"))
-    problem = importlib.import_module("gleicher_fig13").looped_walk(178)
+    problem = importlib.import_module("papers.gleicher").looped_walk(178)
     solution = method_of("spacetime").solve(problem)
     assert solution.status is Status.SOLVED
     worst = solution.report.worst
