@@ -1,0 +1,87 @@
+"""Draw docs/robots.png: four robots that walk and jump, from the side; run beside shared/data (robots and clips)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+import footplant
+from footplant.edits.robot import as_robot, retarget_robot
+from footplant.mechanism.solids import spanning_points
+
+HERE = Path(__file__).resolve().parent
+DATA = Path(os.environ.get("FOOTPLANT_SHARED_DATA") or HERE.parents[1] / "shared" / "data")
+ROBOTS = {
+    "Unitree G1": "unitree_g1/g1.xml", "Unitree H1": "unitree_h1/h1.xml", "Booster T1": "booster_t1.xml",
+    "MuJoCo humanoid": "mujoco_humanoid.xml",
+}  # fmt: skip
+CLIPS = {"walk": ("35_01", (8, 20, 32, 44, 56, 68)), "jump": ("16_01", (6, 22, 32, 38, 46, 66))}
+LIMBS = (("hip", "knee"), ("knee", "ankle"), ("shoulder", "elbow"), ("elbow", "wrist"))
+COLOURS = {"left": "#2b6cb0", "right": "#c05621"}
+
+
+def draw(axes, body, states, shift: float) -> None:
+    """Draw one pose, moved along the page."""
+    at, turn = body.links.pose(states[None])
+
+    def place(link, point):
+        x, _, z = at[0, link] + turn[0, link] @ np.asarray(point)
+        return x + shift, z
+
+    for solid in body.mechanism.solids:
+        link, points, radius = spanning_points(solid, body.links)
+        flat = np.array([place(link, point) for point in points])
+        round_ = np.array([[np.cos(a), np.sin(a)] for a in np.linspace(0, 2 * np.pi, 13)])
+        cloud = (flat[:, None] + max(radius, 1e-3) * round_).reshape(-1, 2)
+        from scipy.spatial import ConvexHull
+
+        outline = cloud[ConvexHull(cloud).vertices]
+        axes.fill(*outline.T, color="#a0aec0", alpha=0.35, lw=0)
+    for side, colour in COLOURS.items():
+        for above, below in LIMBS:
+            ends = [body.centers[f"{side}_{name}"] for name in (above, below)]
+            axes.plot(*zip(*(place(end.link, end.place) for end in ends)), color=colour, lw=2.2, solid_capstyle="round")
+        sole = body.soles[side]
+        ankle = body.centers[f"{side}_ankle"]
+        foot = [place(ankle.link, ankle.place), place(sole.link, sole.heel), place(sole.link, sole.toe)]
+        axes.fill(*zip(*foot), color=colour, alpha=0.9)
+    middle = [
+        np.mean(
+            [place(body.centers[f"{side}_{name}"].link, body.centers[f"{side}_{name}"].place) for side in COLOURS],
+            axis=0,
+        )
+        for name in ("hip", "shoulder")
+    ]
+    axes.plot(*zip(*middle), color="#4a5568", lw=3)
+
+
+figure, grid = plt.subplots(len(ROBOTS), len(CLIPS), figsize=(11, 11), constrained_layout=True)
+for row, (name, file) in zip(grid, ROBOTS.items()):
+    body = as_robot(DATA / "robots" / file)
+    for axes, (label, (clip, frames)) in zip(row, CLIPS.items()):
+        source = footplant.load(DATA / "bvh" / "cmu" / f"{clip}.bvh")
+        made = retarget_robot(replace(source, motion=source.motion[4:]), body, fps=30.0)
+        states = made.motion.states.copy()
+        # the motion goes along x, whatever its heading was
+        way = states[-1, :2] - states[0, :2]
+        turn = -np.arctan2(way[1], way[0])
+        c, s = np.cos(turn), np.sin(turn)
+        states[:, :2] = states[:, :2] @ np.array([[c, -s], [s, c]]).T
+        states[:, 3:7] = footplant.rotation.multiply([np.cos(turn / 2), 0, 0, np.sin(turn / 2)], states[:, 3:7])
+        size = float(np.ptp(states[:, 2])) + 1.2 * float(states[0, 2])
+        for number, frame in enumerate(frames):
+            frame = min(frame, len(states) - 1)
+            draw(axes, body, states[frame], number * 0.55 * size - states[frame, 0])
+        axes.axhline(0.0, color="#718096", lw=1)
+        axes.set_aspect("equal")
+        axes.axis("off")
+        drift = made.quality.worst_drift
+        axes.set_title(f"{name}, {label}: footplants drift {drift:.2f} mm at most", fontsize=9)
+figure.savefig(HERE / "robots.png", dpi=110)
