@@ -11,15 +11,25 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
-from footplant.edits.retarget import retarget
 from footplant.errors import ArgumentError, MotionError
 from footplant.feet.lead_in import split_lead_in
+from footplant.feet.stage import Stage, with_plausible_floor
+from footplant.feet.steps import (
+    find_steps,
+    foot_length,
+    hip_width,
+    plants_for,
+    raised_to_ground,
+    step_width_shifts,
+    with_foot_length,
+)
 from footplant.io.robot_files import save_robot
 from footplant.io.robot_models import read_mechanism
 from footplant.kinematics import Kinematics
 from footplant.mechanism.body import SIDES, RobotBody, robot_body
 from footplant.mechanism.model import Mechanism
 from footplant.mechanism.motion import RobotMotion, link_motion, robot_character
+from footplant.motion import Motion
 from footplant.problem import Progress, Report, Status
 from footplant.quality.measure import ConstraintQuality
 from footplant.quality.robot import RobotQuality, measure_robot
@@ -87,11 +97,9 @@ def retarget_robot(
     clip = split_lead_in(clip)[1]
     if fps is not None and fps != clip.motion.fps and len(clip.motion) > 1:
         clip = replace(clip, motion=clip.motion.resample(fps, smooth=fps > clip.motion.fps))
-    made = retarget(clip, body.proxy, keep_footsteps=keep_footsteps, arms=False, progress=progress)
-    plants = () if made.report.after is None else made.report.after.plants
-    held = [(plant.point, plant.start, min(plant.end, len(made.motion))) for plant in plants]
-    copied = transfer(clip.motion, clip.character, body.proxy)
-    goals = goals_of(body, made.motion, held, _floor(made.clip, held, body), copied)
+    goals = _goals(clip, body, keep_footsteps)
+    if progress is not None:
+        progress("footsteps placed", 0.1)
     solution = solve_robot(goals)
     motion = RobotMotion(body.mechanism, solution.states, clip.motion.fps, clip.name)
     return _result(body, motion, goals, started)
@@ -140,19 +148,36 @@ def _own_goals(motion: RobotMotion, body: RobotBody, source: Clip | None = None)
     return goals_of_robot(body, motion, [each for each in held if each[1] < each[2]])
 
 
-def _floor(clip: Clip, held: list[tuple[str, int, int]], body: RobotBody) -> float:
-    """Return the height of the ground: that of most footplants, else the lowest point of the soles, metres."""
-    kinematics = Kinematics(clip.motion)
-    contacts = body.proxy.contacts
-    heights = [
-        float(kinematics.point(contacts[point])[start:end, 1].mean())
-        for point, start, end in held
-        if end > start and not point.endswith("palm")
+def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool) -> Goals:
+    """Return what a robot is to do: the source's rotations on its proxy, and its footsteps as for a character."""
+    target, source = body.proxy, Kinematics(clip.motion)
+    contacts = with_plausible_floor(find_contacts(clip), clip)
+    stage = Stage.of(clip, target, contacts, keep_footsteps)
+    copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
+    steps = find_steps(contacts, foot_length(clip.character, "left"))
+    extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
+    plants = plants_for(steps, target, stage.move, step_width_shifts(steps, source, clip.character, extra))
+    if not stage.guessed:
+        plants = with_foot_length(raised_to_ground(plants, stage.ground), target)
+    parts = {
+        target.contacts[f"{side}_{label}"]: (side, part)
+        for side in SIDES
+        for label, part in (("heel", "heel"), ("ball", "toe"))
+    }
+    held = [
+        (*parts[plant.point], plant.frames[0], plant.frames[-1] + 1, np.asarray(plant.place, float))
+        for plant in plants
+        if plant.frames and plant.point in parts
     ]
-    if heights:
-        return float(np.median(heights))
-    soles = [kinematics.point(contacts[f"{side}_{part}"])[:, 1] for side in SIDES for part in ("heel", "ball")]
-    return float(np.min(soles))
+    level = float(np.median([place[1] for *_, place in held])) if held else _lowest(copied, body)
+    return goals_of(body, copied, held, level)
+
+
+def _lowest(motion: Motion, body: RobotBody) -> float:
+    """Return the height of the lowest point of the soles of a proxy, metres."""
+    kinematics = Kinematics(motion)
+    points = [body.proxy.contacts[f"{side}_{part}"] for side in SIDES for part in ("heel", "ball")]
+    return float(min(kinematics.point(point)[:, 1].min() for point in points))
 
 
 def _constraints(goals: Goals, quality: RobotQuality, height: float) -> list[ConstraintQuality]:

@@ -34,8 +34,6 @@ class Goals:
     turns: dict[str, NDArray]
     """Joint of the proxy → (F, 3, 3) how it is turned away from the rest pose, world."""
     plants: tuple[Plant, ...]
-    copied: dict[str, NDArray]
-    """Joint of a leg → (F, 3) metres, where it is if rotations alone are copied: legs as bent as the source's."""
 
     def __len__(self) -> int:
         """Return the number of frames."""
@@ -44,8 +42,7 @@ class Goals:
     def limbs(self) -> dict[tuple[str, str], NDArray]:
         """Return the vectors (F, 3) of all limb segments."""
         return {
-            (above, below): self.copied.get(below, self.positions[below])
-            - self.copied.get(above, self.positions[above])
+            (above, below): self.positions[below] - self.positions[above]
             for above, below in SEGMENTS
             if above in self.body.centers and below in self.body.centers
         }
@@ -56,44 +53,30 @@ class Goals:
         return self.turns[joint] @ rest
 
 
-def goals_of(
-    body: RobotBody, motion: Motion, held: Sequence[tuple[str, int, int]], level: float, copied: Motion | None = None
-) -> Goals:
-    """Return goals for the motion of a robot's proxy. held: contact point, first frame, frame after the last.
+def goals_of(body: RobotBody, motion: Motion, held: Sequence[HeldPoint], level: float) -> Goals:
+    """Return goals for a motion of a robot's proxy with the source's rotations, and what is planted.
 
-    level: height of the ground, metres, which becomes 0. copied: the proxy with the source's rotations. A rigid foot
-    that rolls over its toes lifts the hips of the proxy, and stretches its knees; legs and the height of the pelvis
-    therefore follow the copy.
+    level: height of the ground, metres, which becomes 0. The motion is raised so that planted ankles are at the height
+    that they have on the robot.
     """
     kinematics = Kinematics(motion)
     names = motion.skeleton.names
     places = kinematics.positions @ TO_Z_UP.T
     places[..., 2] -= level
     matrices = TO_Z_UP @ rotation.to_matrix(kinematics.rotations) @ TO_Z_UP.T
-    positions = {name: places[:, index] for index, name in enumerate(names)}
     turns = {name: matrices[:, index] for index, name in enumerate(names)}
-    tracks = {}
-    for side in SIDES:
-        for part, label in (("heel", "heel"), ("toe", "ball")):
-            track = kinematics.point(body.proxy.contacts[f"{side}_{label}"]) @ TO_Z_UP.T
-            track[:, 2] -= level
-            tracks[side, part] = track
-    plants = _rigid(body, tracks, held)
-    legs: dict[str, NDArray] = {}
-    if copied is not None and plants:
-        raised = Kinematics(copied).positions @ TO_Z_UP.T
-        legs = {name: raised[:, index] for index, name in enumerate(names) if name.endswith(LEG)}
-        offset = _standing_offset(body, plants, legs)
-        if offset is not None:
-            height = raised[:, names.index("pelvis"), 2] + offset
-            positions["pelvis"] = np.stack([*positions["pelvis"][:, :2].T, height], axis=1)
-    return Goals(body, motion.fps, positions, turns, plants, legs)
+    moved = [
+        (side, part, start, end, TO_Z_UP @ np.asarray(place) - np.array([0.0, 0.0, level]))
+        for side, part, start, end, place in held
+    ]
+    plants = _rigid(body, moved)
+    offset = _standing_offset(body, plants, {name: places[:, index] for index, name in enumerate(names)})
+    places[..., 2] += offset
+    positions = {name: places[:, index] for index, name in enumerate(names)}
+    return Goals(body, motion.fps, positions, turns, plants)
 
 
-LEG = ("hip", "knee", "ankle")
-
-
-def _standing_offset(body: RobotBody, plants: Sequence[Plant], legs: dict[str, NDArray]) -> float | None:
+def _standing_offset(body: RobotBody, plants: Sequence[Plant], places: dict[str, NDArray]) -> float:
     """Return by how much a copied motion is raised so that its ankles are where those of planted feet are, metres."""
     found = []
     for side in SIDES:
@@ -105,8 +88,8 @@ def _standing_offset(body: RobotBody, plants: Sequence[Plant], legs: dict[str, N
         )
         for plant in plants:
             if plant.side == side and plant.part == "heel":
-                found.append(plant.place[2] + above - legs[f"{side}_ankle"][plant.start : plant.end, 2])
-    return float(np.median(np.concatenate(found))) if found else None
+                found.append(plant.place[2] + above - places[f"{side}_ankle"][plant.start : plant.end, 2])
+    return float(np.median(np.concatenate(found))) if found else 0.0
 
 
 def goals_of_robot(body: RobotBody, motion: RobotMotion, held: Sequence[tuple[str, int, int]]) -> Goals:
@@ -128,52 +111,55 @@ def goals_of_robot(body: RobotBody, motion: RobotMotion, held: Sequence[tuple[st
         for side in SIDES
         for part in ("heel", "toe")
     }
-    return Goals(body, motion.fps, positions, turns, _rigid(body, tracks, held), {})
+    planted = [
+        (side, part, start, end, tracks[side, part][start:end].mean(axis=0))
+        for side, part, start, end in merged_points(held)
+    ]
+    return Goals(body, motion.fps, positions, turns, _rigid(body, planted))
 
 
-def _rigid(body: RobotBody, tracks: dict[tuple[str, str], NDArray], held: Sequence[tuple[str, int, int]]):
+def _rigid(body: RobotBody, held: Sequence[HeldPoint]) -> tuple[Plant, ...]:
     """Return plants whose places fit rigid feet: heel and toe of one step are a foot's length apart."""
     found: list[Plant] = []
     snap = SNAP * leg_length(body)
     for side in SIDES:
         sole = body.soles[side]
         length = float(np.linalg.norm(sole.toe - sole.heel))
-        own = []
-        for point, start, end in held:
-            where, _, part = point.partition("_")
-            if where == side and part in ("heel", "ball", "toe") and end > start:
-                own.append(("heel" if part == "heel" else "toe", start, end))
-        own = _merged(own)
         placed: list[Plant] = []
-        for part, start, end in sorted(own, key=lambda each: each[1]):
-            place = tracks[side, part][start:end].mean(axis=0)
+        own = [each for each in held if each[0] == side and each[3] > each[2]]
+        for _, part, start, end, where in sorted(own, key=lambda each: each[2]):
+            place = np.array(where, float)
+            if abs(place[2]) < snap:
+                place[2] = 0.0
             beside = [each for each in placed if each.part != part and each.start < end and each.end > start]
             if beside:
                 # the foot is rigid: this end follows from the one that stands already
-                first = np.array(beside[-1].place)
-                overlap = slice(max(start, beside[-1].start), min(end, beside[-1].end))
-                way = (tracks[side, part][overlap] - tracks[side, beside[-1].part][overlap]).mean(axis=0)
-                way[2] = place[2] - first[2] if abs(place[2] - first[2]) > snap else 0.0
-                place = first + way * length / max(float(np.linalg.norm(way)), 1e-9)
-            if abs(place[2]) < snap:
-                place[2] = 0.0
+                way = place - np.array(beside[-1].place)
+                place = np.array(beside[-1].place) + way * length / max(float(np.linalg.norm(way)), 1e-9)
             placed.append(Plant(side, part, start, end, tuple(place.tolist())))
         found += placed
     return tuple(found)
 
 
+HeldPoint = tuple[str, str, int, int, NDArray]
+"""Side, "heel" or "toe", first frame, frame after the last, place (3,) in metres."""
 SNAP = 0.06
 """Leg lengths: plants nearer than this to the ground are on it."""
 
 
-def _merged(intervals: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-    """Return intervals of each part, those that overlap as one: ball and toe of a rigid foot are one point."""
-    out: list[tuple[str, int, int]] = []
-    for part, start, end in sorted(intervals):
-        if out and out[-1][0] == part and start <= out[-1][2]:
-            out[-1] = (part, out[-1][1], max(end, out[-1][2]))
+def merged_points(held: Sequence[tuple[str, int, int]]) -> list[tuple[str, str, int, int]]:
+    """Return side, part and frames of contact points, those that overlap as one: a rigid foot's ball is its toe."""
+    found = []
+    for point, start, end in held:
+        side, _, part = point.partition("_")
+        if side in SIDES and part in ("heel", "ball", "toe") and end > start:
+            found.append((side, "heel" if part == "heel" else "toe", start, end))
+    out: list[tuple[str, str, int, int]] = []
+    for side, part, start, end in sorted(found):
+        if out and out[-1][:2] == (side, part) and start <= out[-1][3]:
+            out[-1] = (side, part, out[-1][2], max(end, out[-1][3]))
         else:
-            out.append((part, start, end))
+            out.append((side, part, start, end))
     return out
 
 
