@@ -29,8 +29,8 @@ def rows(name: str, title: str, bends: list[tuple[str, Curve]]) -> list[FromAbov
     contacts = find_contacts(clip)
     travel = find_travel(clip.motion, clip.character, contacts)
     found = [FromAbove(f"{title}, as captured" if "/" in name else title, clip, contacts)]
-    for label, bend in bends:
-        curve = bend.moved(travel.places[0], float(travel.headings[0]))
+    for label, shape in bends:
+        curve = shape.moved(travel.places[0], float(travel.headings[0]))
         solution = bend(clip, curve, contacts=contacts)
         report = solution.report
         assert report.after is not None
