@@ -54,7 +54,7 @@ def main() -> int:
                 told += count
         held = ", ".join(f"{count} {what}" for what, count in before.items() if count)
         lines.append(f"| {path.relative_to(arguments.data).as_posix()} ({held}) | " + " | ".join(cells) + " |")
-        print(lines[-1], flush=True)
+        print(lines[-1], *(line for line in silent if line.startswith(path.name)), sep="\nsilent: ", flush=True)
     lines += ["", f"{min(len(files), arguments.files or len(files))} files, {written} conversions, {told} losses told, "
               f"{len(silent)} silent", *silent]  # fmt: skip
     print("\n".join(lines[-1 - len(silent) :]))

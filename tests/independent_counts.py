@@ -25,7 +25,7 @@ t = {x.relative_filename or x.filename for x in list(s.textures)} - {''}
 print(json.dumps({
     'meshes': len(m), 'skins': min(len(s.skin_deformers), 1), 'textures': len(t), 'takes': len(s.anim_stacks),
     'materials': len(s.materials) if m else 0, 'morph targets': len(s.blend_channels), 'cameras': len(s.cameras),
-    'lights': len(s.lights), 'joints': len({c.bone_node.typed_id for c in list(s.skin_clusters) if c.bone_node}),
+    'lights': len(s.lights), 'joints': len(s.bones),
 }), flush=True)
 os._exit(0)
 """
@@ -43,7 +43,9 @@ print(json.dumps({
     'skins': int(any(prim.IsA(UsdGeom.Mesh) and prim.HasAPI(UsdSkel.BindingAPI) for prim in prims)),
     'textures': sum(bool(s.GetInput('file') and s.GetInput('file').Get()) for s in shaders),
     'takes': count(UsdSkel.Animation), 'cameras': count(UsdGeom.Camera), 'lights': count(UsdLux.BoundableLightBase),
-    'joints': max((len(s.GetJointsAttr().Get() or ()) for s in skeletons), default=0),
+    'joints': max((len(s.GetJointsAttr().Get() or ())
+                   + len((s.GetPrim().GetCustomDataByKey('footplantEndSites') or {}).get('parents', ()))
+                   for s in skeletons), default=0),
 }))
 """
 
@@ -71,10 +73,11 @@ def independent(path: Path) -> dict[str, int]:
     if ending == ".dae":
         return _collada(path)
     if ending == ".bvh":
-        return {"takes": 1, "joints": len(re.findall(rb"\b(?:ROOT|JOINT)\b", path.read_bytes()[:1_000_000]))}
+        return {"takes": 1, "joints": len(re.findall(rb"\b(?:ROOT|JOINT|End)\b", path.read_bytes()[:1_000_000]))}
     if ending == ".npz":
         with np.load(path) as arrays:
-            return {"takes": 1, "joints": len(arrays["names"]) if "names" in arrays else 0}
+            ends = len(arrays["end_parents"]) if "end_parents" in arrays else 0
+            return {"takes": 1, "joints": len(arrays["names"]) + ends if "names" in arrays else 0}
     if ending == ".footplant":
         return _project(path)
     return {"takes": 1}
@@ -84,6 +87,9 @@ def _gltf(document: dict) -> dict[str, int]:
     meshes = [mesh for mesh in document.get("meshes", ()) if "footplantBones" not in mesh.get("extras", {})]
     targets = [max(len(part.get("targets", ())) for part in mesh["primitives"]) for mesh in meshes]
     joints = {joint for skin in document.get("skins", ()) for joint in skin["joints"]}
+    joints |= {
+        n for n, node in enumerate(document.get("nodes", ())) if "footplantEndSite" in (node.get("extras") or {})
+    }
     return {
         "meshes": len(meshes), "skins": min(len(document.get("skins", ())), 1) if meshes else 0,
         "takes": len(document.get("animations", ())),
@@ -115,7 +121,8 @@ def _project(path: Path) -> dict[str, int]:
             if name.endswith((".glb", ".vrm", ".vrma")):
                 found |= _gltf(_document(archive.read(name))) | {"takes": len(takes)}
         bones = np.load(io.BytesIO(archive.read("characters/0/offsets.npy")))
-        return found | {"joints": len(bones)}
+        ends = np.load(io.BytesIO(archive.read("characters/0/end_offsets.npy")))
+        return found | {"joints": len(bones) + len(ends)}
 
 
 def _ask(code: str, path: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from thorough import thorough
 
 WORDS = {
     "meshes": "mesh", "skins": ("skin", "weights"), "materials": "material", "textures": ("texture", "picture"),
-    "morph targets": "morph", "cameras": "camera", "lights": "light", "takes": "take", "joints": ("joint", "bone"),
+    "morph targets": "morph", "cameras": "camera", "lights": "light", "takes": "take",
 }  # fmt: skip
 
 
@@ -193,4 +193,4 @@ def test_counts_agree_with_another_reader(shared):
     path = shared_data("fbx/archer/ArcherRi01.fbx")
     found = count_contents(path)
     for what, number in independent(path).items():
-        assert found[what] == number, what
+        assert what == "joints" or found[what] == number, what

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import NDArray
 
+from footplant import rotation
+
 
 @dataclass(frozen=True, eq=False)
 class Texture:
@@ -71,8 +73,18 @@ class Looks:
 
 def scaled_looks(looks: Looks, factor: float) -> Looks:
     """Return the looks with morph targets in other units."""
+    return converted_looks(looks, factor, rotation.IDENTITY)
+
+
+def converted_looks(looks: Looks, factor: float, turn: NDArray) -> Looks:
+    """Return the looks with morph targets scaled and rotated, by a quaternion (4,), like the vertices."""
     parts = tuple(
-        replace(part, morphs=tuple(replace(morph, offsets=morph.offsets * factor) for morph in part.morphs))
+        replace(
+            part,
+            morphs=tuple(
+                replace(morph, offsets=rotation.rotate(turn, morph.offsets) * factor) for morph in part.morphs
+            ),
+        )
         for part in looks.parts
     )
     return replace(looks, parts=parts)

@@ -76,6 +76,12 @@ def _fuzz(name: str, seconds: int, corpus: Path, failures: Path) -> None:
     """Inside the child: instrument the package, import the target, run until the time is over."""
     import atheris
 
+    from footplant.kernels import module_names
+
+    # numba cannot compile instrumented functions
+    for kernel in module_names():
+        if kernel.startswith("footplant.kernels."):
+            importlib.import_module(kernel)
     with atheris.instrument_imports(include=["footplant.io", "footplant.live.protocols", "footplant.errors"]):
         target = importlib.import_module(name)
     for number, seed in enumerate(target.corpus()):

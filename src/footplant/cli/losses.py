@@ -61,7 +61,7 @@ def _lost_body(clip: Clip, unheld: frozenset[str], files: str) -> list[str]:
 
 def _lost_looks(clip: Clip, source: ModuleType | None, target: ModuleType, files: str) -> list[str]:
     """Return the loss of the mesh, or of what its source file has besides it."""
-    from footplant.io.source import Packable, PackedSource, pack_source, writes_onto
+    from footplant.io.source import KeepsLooks, Packable, PackedSource, pack_source, writes_onto
 
     own = clip.character.source if isinstance(clip.character.source, Packable | PackedSource) else None
     if clip.character.skin is None and own is None:
@@ -78,6 +78,9 @@ def _lost_looks(clip: Clip, source: ModuleType | None, target: ModuleType, files
             return []
         words = ["the mesh", "weights", *carried]
         return [f"{words[0]} with its {_and(words[1:])}: {files} have bones only"]
+    if isinstance(own, KeepsLooks):
+        # they are written as far as the format has them; what is gone is counted
+        return []
     if packed is None:
         return [f"what else the character's own file has (materials, textures …): {files} get the mesh only"]
     return [f"{_and(carried)} of the character's own file: {files} get the mesh only"] if carried else []

@@ -17,7 +17,7 @@ from footplant.humanoid.cache import CACHE_SIZE, SkeletonKey, same_roles, same_s
 from footplant.humanoid.measure import HUMAN_HEIGHT
 from footplant.io.character import RawCharacter
 from footplant.kinematics import Kinematics
-from footplant.looks import Looks
+from footplant.looks import converted_looks
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character, Roles, Skeleton, Skin
 
@@ -260,20 +260,8 @@ def _convert_skin(skin: Skin, scale: float, turn) -> Skin:
         vertices=rotation.rotate(turn, skin.vertices) * scale,
         normals=None if skin.normals is None else rotation.rotate(turn, skin.normals),
         inverse_bind=inverse_bind @ back,
-        looks=None if skin.looks is None else _convert_looks(skin.looks, scale, turn),
+        looks=None if skin.looks is None else converted_looks(skin.looks, scale, turn),
     )
-
-
-def _convert_looks(looks: Looks, scale: float, turn: NDArray) -> Looks:
-    """Return the looks with morph targets scaled and rotated like the vertices."""
-    parts = tuple(
-        replace(
-            part,
-            morphs=tuple(replace(morph, offsets=rotation.rotate(turn, morph.offsets) * scale) for morph in part.morphs),
-        )
-        for part in looks.parts
-    )
-    return replace(looks, parts=parts)
 
 
 def undo_conversion(motion: Motion, conversion: Conversion) -> Motion:

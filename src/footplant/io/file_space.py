@@ -28,11 +28,16 @@ def in_file_space(motion: Motion, skeleton: Skeleton, originals: Sequence[Skelet
 
 def from_file_space(motion: Motion, skeleton: Skeleton, originals: Sequence[Skeleton], usual: float = 1.0) -> Motion:
     """Convert a motion from its file's units and axes to those of the character: the inverse of `in_file_space`."""
-    factor = conversion_scale(skeleton, originals, usual)
-    turn = _exact(rotation.multiply(skeleton.rest[0], rotation.inverse(originals[0].rest[0])))
+    factor, turn = file_conversion(skeleton, originals, usual)
     if rotation.angle(turn, rotation.IDENTITY) > 1e-9:
         motion = replace(motion.transformed(rotation.normalize(turn)), skeleton=motion.skeleton.turned(turn))
     return motion if factor == 1.0 else motion.scaled(factor)
+
+
+def file_conversion(skeleton: Skeleton, originals: Sequence[Skeleton], usual: float = 1.0) -> tuple[float, NDArray]:
+    """Return the scale and the rotation (4,) that take a file's space to the character's."""
+    turn = _exact(rotation.multiply(skeleton.rest[0], rotation.inverse(originals[0].rest[0])))
+    return conversion_scale(skeleton, originals, usual), turn
 
 
 def _exact(turn: NDArray) -> NDArray:

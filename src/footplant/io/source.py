@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 from footplant.clip import Clip, Take
-from footplant.io.file_space import from_file_space
+from footplant.io.file_space import file_conversion, from_file_space
+from footplant.looks import Looks, converted_looks
 from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton
 
@@ -50,6 +51,32 @@ def pack_source(source: Any) -> PackedSource | None:
 def writes_onto(module: ModuleType, packed: PackedSource | None) -> bool:
     """Return whether a format writes onto files of this kind, so that nothing in them is lost."""
     return packed is not None and getattr(module, "unpacks", None) == packed.format
+
+
+@runtime_checkable
+class KeepsLooks(Protocol):
+    """A `Character.source` that can read the looks of the character's skin from its own file."""
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The character's skeleton in file units and axes."""
+        ...
+
+    def read_looks(self) -> Looks | None:
+        """Return the looks of the skin, in file units and axes; None if they cannot be told."""
+        ...
+
+
+def with_looks(character: Character) -> Character:
+    """Return the character with the looks of its own file in its skin, for a writer that starts a new file."""
+    source, skin = character.source, character.skin
+    if skin is None or skin.looks is not None or not isinstance(source, KeepsLooks):
+        return character
+    looks = source.read_looks()
+    if looks is None or looks.parts[-1].stop != len(skin.faces) or not same_tree(source.skeleton, character.skeleton):
+        return character
+    factor, turn = file_conversion(character.skeleton, [source.skeleton])
+    return replace(character, skin=replace(skin, looks=converted_looks(looks, factor, turn)))
 
 
 @runtime_checkable

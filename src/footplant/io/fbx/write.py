@@ -20,6 +20,7 @@ from footplant.io.fbx.records import record, write_records
 from footplant.io.fbx.write_document import definitions, documents, head, list_takes, settings, ticks
 from footplant.io.fbx.write_scene import FbxObjects, add_joints, add_motion, make_names, unique_name
 from footplant.io.fbx.write_skin import add_skin
+from footplant.io.source import with_looks
 from footplant.io.writing import check_motions, clips_to_write, generator
 from footplant.looks import scaled_looks
 from footplant.skeleton import Skin
@@ -48,7 +49,7 @@ def save(
     scale = metres_per_unit(units, path)
     clips = clips_to_write(clip, takes, keep_takes)
     check_motions(path, clip.character, clips)
-    skin = clip.character.skin if mesh else None
+    skin = with_looks(clip.character).skin if mesh else None
     largest = max(float(np.abs(array).max(initial=0.0)) for one in clips for array in _lengths(one, skin))
     if not largest <= MAX_LENGTH * scale:
         raise FormatError(f"expected lengths up to {MAX_LENGTH:g} units of {scale:g} m, got {largest:g} m", path=path)

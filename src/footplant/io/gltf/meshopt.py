@@ -20,7 +20,7 @@ def stated(entry: Json) -> Json | None:
 
 def decode(entry: Json, data: memoryview, limit: int) -> bytes:
     """Return the bytes of a buffer view; entry: its extension, data: the stream, limit: the most bytes allowed."""
-    from footplant.io.gltf import _meshopt
+    from footplant.kernels import meshopt as kernels
 
     stride = entry.integer("byteStride", low=1, high=256)
     count = entry.integer("count", low=1)
@@ -36,7 +36,7 @@ def decode(entry: Json, data: memoryview, limit: int) -> bytes:
         if kind not in FILTERS:
             entry.fail("filter", f"expected one of {', '.join(FILTERS)}; got {kind!r}")
         out = np.zeros((count, stride), np.uint8)
-        if not _meshopt.decode_attributes(stream, stride, out):
+        if not kernels.decode_attributes(stream, stride, out):
             entry.fail("byteLength", "expected a meshopt stream of attributes, got a damaged one")
         return unfilter(entry, out, kind).tobytes()
     if mode not in ("TRIANGLES", "INDICES"):
@@ -45,9 +45,9 @@ def decode(entry: Json, data: memoryview, limit: int) -> bytes:
         entry.fail("byteStride", f"expected indices of 2 or 4 bytes in threes, got {count} of {stride}")
     indices = np.zeros(count, np.int64)
     if mode == "TRIANGLES":
-        whole = _meshopt.decode_triangles(stream, indices.reshape(-1, 3))
+        whole = kernels.decode_triangles(stream, indices.reshape(-1, 3))
     else:
-        whole = _meshopt.decode_sequence(stream, indices)
+        whole = kernels.decode_sequence(stream, indices)
     if not whole:
         entry.fail("byteLength", "expected a meshopt stream of indices, got a damaged one")
     return indices.astype(f"<u{stride}").tobytes()

@@ -22,8 +22,10 @@ from footplant.io.gltf.animation import SETTINGS, Animation, list_takes, read_mo
 from footplant.io.gltf.bones import ANIMATION, HumanBones
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.pack import Packer
+from footplant.io.gltf.read_looks import read_looks
 from footplant.io.gltf.scene import GltfScene, Joints, fold, mirror_fix
 from footplant.io.source import PackedSource
+from footplant.looks import Looks
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Skeleton
 
@@ -56,6 +58,10 @@ class GltfSource:
     def read_take(self, number: int) -> Motion:
         """Return one of the takes, in file units and axes."""
         return read_motion(self.scene, self.joints, self.skeleton, self.animations[number], [])
+
+    def read_looks(self) -> Looks | None:
+        """Return the meshes, materials, textures and morph targets of the skin, in file units and axes."""
+        return read_looks(self.scene, self.joints, self.skeleton)
 
     def pack(self) -> PackedSource:
         """Return the file as one self-contained GLB."""

@@ -59,6 +59,9 @@ class _Part:
     """(joints, 4, 4) from the primitive's mesh space to the common space, per joint."""
     attached: bool
     """Whether it hangs on a joint without a skin."""
+    node: int
+    """The node that shows it."""
+    mesh: int
 
 
 def read_bind_matrices(scene: GltfScene, number: int, joints: int) -> NDArray:
@@ -78,6 +81,14 @@ def read_skin(
     scene: GltfScene, joints: Joints, skeleton: Skeleton, skins: list[list[int]], notes: list[str]
 ) -> Skin | None:
     """Return every mesh that moves with the character as one skin, or None."""
+    parts, bind = skin_parts(scene, joints, skeleton, skins, notes)
+    return _join(scene.document, parts, bind) if parts else None
+
+
+def skin_parts(
+    scene: GltfScene, joints: Joints, skeleton: Skeleton, skins: list[list[int]], notes: list[str]
+) -> tuple[list[_Part], NDArray]:
+    """Return the primitives of a skin in its order, and its bind matrices (J, 4, 4)."""
     document = scene.document
     number = {node: joint for joint, node in enumerate(joints.nodes) if node >= 0}
     binder = _Binder(scene, joints, skeleton)
@@ -111,9 +122,9 @@ def read_skin(
             size += shape.memory
             if size > max(MIN_SKIN_BYTES, 9 * document.size):
                 notes.append("the meshes take more memory than a file of this size may; they were skipped")
-                return None
-            parts.append(_Part(shape, index, to_common, attached=skin is None))
-    return _join(document, parts, binder.bind()) if parts else None
+                return [], np.zeros((0, 4, 4))
+            parts.append(_Part(shape, index, to_common, skin is None, node, mesh))
+    return parts, binder.bind()
 
 
 def _is_display_bones(mesh: Json) -> bool:

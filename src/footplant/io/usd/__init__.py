@@ -16,7 +16,7 @@ import numpy as np
 from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.character import RawCharacter
-from footplant.io.source import PackedSource
+from footplant.io.source import PackedSource, with_looks
 from footplant.io.usd.characters import make_character, read_motion
 from footplant.io.usd.child import read
 from footplant.io.usd.content import Content, RawSkeleton
@@ -131,4 +131,4 @@ def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, takes:
     if own:
         rewrite(path, clip, clips, source, keep_takes)
     else:
-        write_new(path, clip, clips)
+        write_new(path, clip, clips, with_looks(clip.character).skin)

@@ -32,13 +32,13 @@ COLOR = (0.72, 0.74, 0.78)
 """Display colour of meshes; the model has no colours."""
 
 
-def write_new(path: str | Path, clip: Clip, clips: Sequence[Clip]) -> None:
+def write_new(path: str | Path, clip: Clip, clips: Sequence[Clip], skin: Skin | None) -> None:
     """Write takes of a character that has no stage of its own; `clip` is the one that plays."""
     path = Path(path)
     with reporting(path):
         Kind, Sdf, Usd, UsdGeom, UsdSkel = modules("Kind", "Sdf", "Usd", "UsdGeom", "UsdSkel")
 
-        motion, skin = clip.motion, clip.character.skin
+        motion = clip.motion
         layer = Sdf.Layer.CreateAnonymous(".usda")
         stage = Usd.Stage.Open(layer)
         set_times(layer, 0.0, len(motion) - 1.0, motion.fps)

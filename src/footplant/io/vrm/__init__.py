@@ -8,6 +8,7 @@ bones, metadata) and adds an animation; any other humanoid character becomes a V
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from footplant.io.character import RawCharacter
 from footplant.io.gltf.bones import MODEL_0, MODEL_1
 from footplant.io.gltf.document import Document, read_document
 from footplant.io.gltf.rewrite import GltfSource, fits
+from footplant.io.source import with_looks
 from footplant.io.vrm.write import write_character
 from footplant.io.writing import check_motions, clips_to_write
 
@@ -72,5 +74,7 @@ def save(
         raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
     clips = clips_to_write(clip, takes, keep_takes)
     check_motions(path, clip.character, clips)
+    if mesh == "auto":
+        clip = replace(clip, character=with_looks(clip.character))
     with np.errstate(all="ignore"):
         write_character(path, clip, clips, mesh, meta or {})
