@@ -213,6 +213,28 @@ def test_unusual_robots(data, error, said):
             robot_body(parse_mechanism(data.encode()))
 
 
+def test_without_arms():
+    """What is there is solved, and what is missing told."""
+    bare = OWN.replace(arm("left", 1), "").replace(arm("right", -1), "")
+    clip = footplant.load("sample:walk")
+    made = retarget_robot(replace(clip, motion=clip.motion[:60].resample(30.0)), parse_mechanism(bare.encode()))
+    assert str(made.status) == "solved"
+    assert "the robot has no left arm, right arm, neck" in made.report.notes
+
+
+def test_mirrored_axes():
+    """A hinge that turns the other way changes signs, and nothing else."""
+    turned = OWN.replace(
+        'name="right_knee" axis="0 1 0" range="-.05 2.5"', 'name="right_knee" axis="0 -1 0" range="-2.5 .05"'
+    )
+    assert turned != OWN
+    clip = footplant.load("sample:walk")
+    short = replace(clip, motion=clip.motion[:60].resample(30.0))
+    plain, other = (retarget_robot(short, parse_mechanism(text.encode())).motion for text in (OWN, turned))
+    knee = plain.mechanism.joint_index("right_knee")
+    assert np.abs(plain.angles[:, knee] + other.angles[:, knee]).max() < 1e-3
+
+
 def test_states_are_checked(own):
     with pytest.raises(MotionError, match="expected states of 30 numbers"):
         RobotMotion(own.mechanism, np.zeros((3, 20)), 30.0)

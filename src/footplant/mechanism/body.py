@@ -27,6 +27,9 @@ TO_Y_UP = {
     "x": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
 }
 """File axes → y up."""
+KNEE_WORDS = ("knee", "shank", "shin", "calf", "tibia", "lower_leg")
+ANKLE_WORDS = ("ankle", "foot")
+"""Parts of the names of bodies below a knee, and of feet."""
 NEAR_ANKLE = 0.35
 """Fraction of the shank; hinges further than this from the ankle turn toes."""
 SOLE_BAND = 0.02
@@ -105,7 +108,14 @@ def robot_body(mechanism: Mechanism, corrections: Mapping[str, tuple[str, ...]] 
     """
     links = links_of(mechanism)
     skeleton = body_skeleton(links)
-    roles = find_roles(skeleton, corrections=corrections)
+    try:
+        roles = find_roles(skeleton, corrections=corrections)
+    except HumanoidError:
+        # a robot without arms is no humanoid by its shape; its legs may tell by their names
+        legs = _legs_by_name(mechanism)
+        if not legs:
+            raise
+        roles = find_roles(skeleton, corrections=legs | dict(corrections or {}))
     lacking = [f"{side}_{part}" for side in SIDES for part in ("lower_leg", "foot") if f"{side}_{part}" not in roles]
     if lacking:
         raise HumanoidError(
@@ -125,6 +135,20 @@ def robot_body(mechanism: Mechanism, corrections: Mapping[str, tuple[str, ...]] 
         finder = _Finder(replace(links, standing=straight), roles, upright)
         finder.find()
     return finder.body()
+
+
+def _legs_by_name(mechanism: Mechanism) -> dict[str, tuple[str, ...]]:
+    """Return role → body of hips, knees and ankles by their names alone; empty unless all are found."""
+    found: dict[str, tuple[str, ...]] = {"hips": (mechanism.bodies[0],)}
+    for side in SIDES:
+        for role, words in (("lower_leg", KNEE_WORDS), ("foot", ANKLE_WORDS)):
+            names = [
+                name for name in mechanism.bodies if side in name.lower() and any(w in name.lower() for w in words)
+            ]
+            if not names:
+                return {}
+            found[f"{side}_{role}"] = (names[0],)
+    return found
 
 
 def body_skeleton(links: Links) -> Skeleton:
