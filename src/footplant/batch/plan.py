@@ -208,7 +208,7 @@ class Batch:
 def _refused(suffix: str) -> frozenset[str]:
     """Return the options for reading that the format of a file does not take."""
     module = find_format(f"x{suffix}")
-    if not hasattr(module, "load"):
+    if module is None or not hasattr(module, "load"):
         # markers
         return frozenset(("take", "roles", "skeleton", "positions", "height"))
     takes = signature(module.load).parameters
