@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from footplant import Clip, FormatError, Motion, Skeleton, plot, rotation
+from footplant import Clip, FormatError, Motion, Skeleton, plot, rotation, samples
+from footplant.errors import SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import rest_motion
 from footplant.plot import body, curves
@@ -70,6 +71,25 @@ def test_poses_alone_are_less_tall(tmp_path):
     whole = pixels(plot.strip(stepping(), tmp_path / "whole.png", plants={}, mesh=False, dpi=40))
     poses = pixels(plot.strip(stepping(), tmp_path / "poses.png", plants={}, mesh=False, panels=False, dpi=40))
     assert poses.shape[0] < 0.6 * whole.shape[0]
+
+
+def test_skinning_is_chosen(tmp_path):
+    """An arm that is twisted by half a turn is drawn otherwise by dual quaternions, and other names are refused."""
+    clip = samples.load("stand")
+    motion = clip.motion[:1]
+    joint = clip.character.require_roles()["left_lower_arm"]
+    turns = motion.rotations.copy()
+    axis = clip.character.skeleton.offsets[clip.character.require_roles()["left_hand"]]
+    half = rotation.from_axis_angle(axis / np.linalg.norm(axis), np.array(np.pi))
+    turns[:, joint] = rotation.multiply(turns[:, joint], half)
+    twisted = replace(clip, motion=replace(motion, rotations=turns))
+    drawn = {
+        skinning: pixels(plot.strip(twisted, tmp_path / f"{skinning}.png", plants={}, skinning=skinning, dpi=40))
+        for skinning in ("linear", "dual-quaternion")
+    }
+    assert (drawn["linear"] != drawn["dual-quaternion"]).any()
+    with pytest.raises(SkeletonError, match="linear or dual-quaternion"):
+        plot.strip(twisted, tmp_path / "no.png", plants={}, skinning="smooth")
 
 
 @pytest.mark.parametrize("direction", [(0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (-0.6, 0.0, -0.8)])

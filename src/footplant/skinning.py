@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,16 @@ from footplant.checks import indices, shaped
 from footplant.errors import SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Skin
+
+Skinning = Literal["linear", "dual-quaternion"]
+"""How a skin follows its joints: `linear_blend`, as engines do, or `dual_quaternion`, which keeps the volume."""
+
+
+def blend_skin(skin: Skin, kinematics: Kinematics, skinning: Skinning = "linear") -> NDArray:
+    """Return the world positions (F, V, 3) of the vertices, metres, by either method."""
+    if skinning not in ("linear", "dual-quaternion"):
+        raise SkeletonError(f"expected skinning to be linear or dual-quaternion, got {skinning!r}")
+    return (linear_blend if skinning == "linear" else dual_quaternion)(skin, kinematics)
 
 
 def linear_blend(skin: Skin, kinematics: Kinematics) -> NDArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,13 @@ class DrawingOptions:
 
     poses: Annotated[int | None, typer.Option(min=1, max=40, help="Number of poses (default: as many as fit).")] = None
     bones: Annotated[bool, typer.Option("--bones", help="Draw bones even if there is a mesh.")] = False
+    skinning: Annotated[
+        str,
+        typer.Option(
+            metavar="linear|dual-quaternion",
+            help="How the mesh follows the joints; dual quaternions keep its volume where joints twist.",
+        ),
+    ] = "linear"
     poses_only: Annotated[bool, typer.Option("--poses-only", help="Draw the poses without the curves.")] = False
     dpi: Annotated[int, typer.Option(min=20, max=600, help="Dots per inch; the picture is 13 inches wide.")] = 130
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the picture.")] = None
@@ -52,8 +59,9 @@ def plot(
             path = drawing.cloud(cloud, out, **common)
     else:
         clip = load_clip(file, reading)
+        drawn: dict[str, Any] = {"mesh": not shown.bones, "skinning": shown.skinning, "panels": not shown.poses_only}
         with working(f"drawing {out}"):
-            path = drawing.strip(clip, out, mesh=not shown.bones, panels=not shown.poses_only, **common)
+            path = drawing.strip(clip, out, **drawn, **common)
     if json:
         print_json({"input": file, "output": str(path), "bytes": path.stat().st_size})
     else:

@@ -13,6 +13,7 @@ from footplant.kinematics import Kinematics
 from footplant.plot import body
 from footplant.plot.view import View, choose_view, drawn_height
 from footplant.skeleton import Skin
+from footplant.skinning import Skinning, blend_skin
 
 Plants = Mapping[str, Sequence[tuple[int, int]]]
 """Contact point ("left_heel" …) → intervals of frames [start, end) in which it is planted."""
@@ -40,19 +41,19 @@ class PlotScene:
         return np.arange(len(self.clip.motion)) / self.clip.motion.fps
 
 
-def _outline(kinematics: Kinematics, skin: Skin | None, frames: NDArray) -> NDArray:
+def _outline(kinematics: Kinematics, skin: Skin | None, frames: NDArray, skinning: Skinning) -> NDArray:
     if skin is None:
         return np.concatenate([kinematics.positions[frames], kinematics.ends[frames]], axis=1)
-    from footplant.skinning import linear_blend
-
-    return linear_blend(skin, Kinematics(kinematics.motion[frames]))
+    return blend_skin(skin, Kinematics(kinematics.motion[frames]), skinning)
 
 
-def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool) -> PlotScene:
+def make_scene(
+    clip: Clip, plants: Plants | None, poses: int | None, mesh: bool, skinning: Skinning = "linear"
+) -> PlotScene:
     """Run forward kinematics, choose the view, and detect footplants and ground where they are not given."""
     kinematics = Kinematics(clip.motion)
     skin = body.coarser(clip.character.skin) if mesh and clip.character.skin is not None else None
-    view = choose_view(clip.character, kinematics, lambda frames: _outline(kinematics, skin, frames), poses)
+    view = choose_view(clip.character, kinematics, lambda frames: _outline(kinematics, skin, frames, skinning), poses)
     if plants is None:
         plants = _find_plants(clip)
     points = list(clip.character.contacts.values())
@@ -68,7 +69,7 @@ def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool)
         # one floor with noise: the median; steps and rungs: the lowest
         level = np.ptp(levels) < 0.1 * drawn_height(clip.character, kinematics)
         ground = float(np.median(levels) if level else levels.min())
-    return PlotScene(clip, kinematics, view, plants, ground, skin, _outline(kinematics, skin, view.frames))
+    return PlotScene(clip, kinematics, view, plants, ground, skin, _outline(kinematics, skin, view.frames, skinning))
 
 
 def _find_plants(clip: Clip) -> Plants:

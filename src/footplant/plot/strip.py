@@ -23,6 +23,7 @@ from footplant.plot.page import (
 from footplant.plot.panels import panel_rows
 from footplant.plot.scene import Plants, PlotScene, make_scene
 from footplant.plot.view import drawn_height
+from footplant.skinning import Skinning
 
 _PLANTED = "#2a9d74"
 
@@ -35,6 +36,7 @@ def strip(
     poses: int | None = None,
     title: str | None = None,
     mesh: bool = True,
+    skinning: Skinning = "linear",
     panels: bool = True,
     ground: Ground | None = None,
     dpi: int = 130,
@@ -42,14 +44,14 @@ def strip(
     """Draw a clip as one PNG: a strip of poses above foot heights with footplants, leg angles, height and speed.
 
     plants: intervals to mark; detected by `footplant.contacts.detection` when None. poses: how many (default: as fit).
-    mesh: draw the skin if the character has one. panels: False draws the poses alone. ground: uneven ground, drawn as
-    a profile along the path. dpi: dots per inch.
+    mesh: draw the skin if the character has one. skinning: how it follows the joints. panels: False draws the poses
+    alone. ground: uneven ground, drawn as a profile along the path. dpi: dots per inch.
     """
     mpl = require_matplotlib()
     path = check_target(path)
     if len(clip.motion) == 0:
         raise FormatError("expected a clip with frames to draw, got none", path=path)
-    scene = make_scene(clip, plants, poses, mesh)
+    scene = make_scene(clip, plants, poses, mesh, skinning)
     with mpl.rc_context(STYLE):
         strip_height = _strip_height(scene)
         rows = panel_rows(scene) if panels else []
