@@ -6,7 +6,9 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,3 +259,47 @@ def test_written_files_round_trip(tmp_path):
         if clip.character.skin is not None and again.character.skin is not None:
             np.testing.assert_allclose(again.character.skin.vertices, clip.character.skin.vertices, atol=1e-5)
             assert again.character.skin.faces.tolist() == clip.character.skin.faces.tolist()
+
+
+_SKINNED = """
+import gc, json, os, sys
+import numpy as np
+gc.disable()
+import ufbx
+from ufbx_judge import _all, _hold
+
+def affine(matrix):
+    out = np.eye(4)
+    out[:3] = np.array([list(column) for column in matrix]).T
+    return out
+
+answer = {}
+for mesh in _all(_hold(ufbx.load_file(sys.argv[1])).meshes):
+    points = np.column_stack([np.array([list(point) for point in mesh.vertices]), np.ones(mesh.num_vertices)])
+    moved, total = np.zeros((len(points), 3)), np.zeros(len(points))
+    for cluster in _all(_all(mesh.skin_deformers)[0].clusters):
+        matrix = affine(_hold(cluster.bone_node).node_to_world) @ affine(cluster.geometry_to_bone)
+        rows, weights = np.array(list(cluster.vertices), int), np.array(list(cluster.weights))
+        if len(rows):
+            moved[rows] += weights[:, None] * (points[rows] @ matrix.T)[:, :3]
+            total[rows] += weights
+    answer[_all(mesh.instances)[0].name] = (moved / total[:, None]).tolist()
+print(json.dumps(answer), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.named("fbx/archer/ArcherRi01.fbx")
+def test_a_skinned_mesh_below_a_bone_stands_where_ufbx_puts_it(shared):
+    """three.js draws this bow elsewhere: it moves a skinned mesh with the bone that it hangs on, too."""
+    path = shared_data("fbx/archer/ArcherRi01.fbx")
+    command = [sys.executable, "-c", _SKINNED, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent)
+    assert done.returncode == 0, done.stderr[-500:]
+    expected = json.loads(done.stdout)
+    clip = footplant.load(path)
+    posed = linear_blend(clip.character.skin, footplant.Kinematics(clip.motion[:1]))[0]
+    for part in clip.character.skin.looks.parts:
+        ours = posed[np.unique(clip.character.skin.faces[part.start : part.stop])]
+        theirs = np.array(expected[part.name])
+        assert cKDTree(theirs).query(ours)[0].max() < 1e-5, part.name
