@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
 from footplant.mechanism.motion import Plant, RobotMotion
 from footplant.mechanism.solids import SolidTable, surface_points
@@ -178,30 +179,46 @@ def _limb_error(body: RobotBody, limbs: Mapping[tuple[str, str], NDArray] | None
     return float(np.mean(angles)) if angles else None
 
 
-def centers_of_mass(body: RobotBody, at: NDArray, turn: NDArray) -> NDArray:
-    """Return the centre of mass (F, 3), metres."""
+def zero_moment_points(body: RobotBody, at: NDArray, turn: NDArray, fps: float) -> tuple[NDArray, NDArray, NDArray]:
+    """Return the zero-moment point (F, 2) on the ground, the height (F,) of the centre of mass, and g + its lift (F,).
+
+    With c the centre of mass, a its acceleration and L the angular momentum about it,
+    p = c − (c_z a + (e_z × dL/dt) / m) / (g + a_z). Both ends of the motion have no acceleration.
+    """
     mechanism, links = body.mechanism, body.links
-    total = np.zeros((len(at), 3))
-    for number, mass in enumerate(mechanism.masses):
-        link, place = links.attached(number, mechanism.mass_centers[number])
-        total += mass * (at[:, link] + turn[:, link] @ place)
-    return total / max(mechanism.mass, 1e-12)
+    owners = links.body_links
+    places = links.body_places + rotation.rotate(links.body_turns, mechanism.mass_centers)
+    axes = rotation.to_matrix(links.body_turns)
+    inertias = axes @ mechanism.inertias @ np.swapaxes(axes, -1, -2)
+    masses = mechanism.masses
+    turns = turn[:, owners]
+    points = at[:, owners] + np.einsum("fbij,bj->fbi", turns, places)
+    center = np.einsum("b,fbi->fi", masses, points) / max(mechanism.mass, 1e-12)
+    velocity = np.diff(points - center[:, None], axis=0) * fps
+    arms = 0.5 * (points[1:] + points[:-1] - center[1:, None] - center[:-1, None])
+    # the rotation vector of a small turn from frame to frame
+    step = np.einsum("fbij,fbkj->fbik", turns[1:], turns[:-1])
+    skew = step - np.swapaxes(step, -1, -2)
+    spin = 0.5 * fps * np.stack([skew[..., 2, 1], skew[..., 0, 2], skew[..., 1, 0]], axis=-1)
+    local = np.einsum("fbji,fbj->fbi", turns[:-1], spin)
+    own = np.einsum("fbij,bjk,fbk->fi", turns[:-1], inertias, local)
+    momentum = np.einsum("b,fbi->fi", masses, np.cross(arms, velocity)) + own
+    acceleration, torque = np.zeros_like(center), np.zeros_like(center)
+    acceleration[1:-1] = np.diff(center, 2, axis=0) * fps**2
+    torque[1:-1] = np.diff(momentum, axis=0) * fps
+    lift = GRAVITY + acceleration[:, 2]
+    safe = np.maximum(lift, 0.3 * GRAVITY)[:, None]
+    turned = np.stack([-torque[:, 1], torque[:, 0]], axis=1) / (max(mechanism.mass, 1e-12) * safe)
+    return center[:, :2] - center[:, 2:] / safe * acceleration[:, :2] + turned, center[:, 2], lift
 
 
 def _balance(
     body: RobotBody, motion: RobotMotion, plants: Sequence[Plant], at: NDArray, turn: NDArray
 ) -> NDArray | None:
-    """Return the distance of the zero-moment point from the support polygon at planted frames, metres.
-
-    The robot's mass is taken as one point: p = c − (c_z / (g + c̈_z)) c̈ on the ground.
-    """
+    """Return the distance of the zero-moment point from the support polygon at planted frames, metres."""
     if len(motion) < 5 or not plants or body.mechanism.mass <= 0.0:
         return None
-    center = centers_of_mass(body, at, turn)
-    acceleration = np.zeros_like(center)
-    acceleration[1:-1] = np.diff(center, 2, axis=0) * motion.fps**2
-    lift = GRAVITY + acceleration[:, 2]
-    point = center[:, :2] - (center[:, 2] / np.maximum(lift, 1e-6))[:, None] * acceleration[:, :2]
+    point, _, lift = zero_moment_points(body, at, turn, motion.fps)
     corners, counts = support_corners(body, plants, at, turn)
     chosen = (counts > 0) & (lift > 0.2 * GRAVITY)
     chosen[:2] = chosen[-2:] = False

@@ -1,7 +1,7 @@
 """Balance as far as it is kinematic: a shift of the body that brings the zero-moment point back over the feet.
 
-With the mass as one point at c, height h above the ground, the zero-moment point is p = c − (h/g) c̈, which is linear in
-a horizontal displacement d of the body:
+The zero-moment point p moves with a horizontal displacement d of the body, whose centre of mass is at height h, by
+d − (h/g) d̈, which is linear:
 
     minimise   Σ_planted |p + d − (h/g) d̈ − s|² + w Σ |d|² + v Σ |D²d|²,
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from footplant.mechanism.body import RobotBody
 from footplant.mechanism.motion import Plant
-from footplant.quality.robot import GRAVITY, centers_of_mass, nearest_in_support, support_corners
+from footplant.quality.robot import GRAVITY, nearest_in_support, support_corners, zero_moment_points
 
 ROUNDS = 5
 """How often the nearest points of the support are found anew."""
@@ -37,12 +37,8 @@ def balancing_shift(
     if frames < 5 or not plants:
         return np.zeros((frames, 2))
     at, turn = body.links.pose(states)
-    center = centers_of_mass(body, at, turn)
-    acceleration = np.zeros_like(center)
-    acceleration[1:-1] = np.diff(center, 2, axis=0) * fps**2
-    lift = np.maximum(GRAVITY + acceleration[:, 2], 0.3 * GRAVITY)
-    lever = np.maximum(center[:, 2], 0.0) / lift * fps**2
-    point = center[:, :2] - (lever / fps**2)[:, None] * acceleration[:, :2]
+    point, height, lift = zero_moment_points(body, at, turn, fps)
+    lever = np.maximum(height, 0.0) / np.maximum(lift, 0.3 * GRAVITY) * fps**2
     corners, counts = support_corners(body, plants, at, turn)
     standing = counts > 0
     standing[[0, -1]] = False
