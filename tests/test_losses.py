@@ -194,3 +194,9 @@ def test_counts_agree_with_another_reader(shared):
     found = count_contents(path)
     for what, number in independent(path).items():
         assert what == "joints" or found[what] == number, what
+
+
+@pytest.mark.named("fbx/ozz_pab_walk.fbx")
+def test_a_project_without_the_characters_own_file_tells_what_is_gone(shared, tmp_path, capsys):
+    path = shared_data("fbx/ozz_pab_walk.fbx")
+    assert run(capsys, "convert", path, tmp_path / "walk.footplant")["lost"] == ["10 cameras"]

@@ -134,7 +134,7 @@ def convert(
         save(target, clips[0], **options)
         before = clips[0].contents if writing.character is None else {}
         before = {what: count for what, count in before.items() if not (what == "takes" and chosen)}
-        lost += _lost_contents(target, module, clips, before, lost)
+        lost += _lost_contents(target, clips, before, lost)
     notes = [*clips[0].notes, *([] if floor is None else [f"{floor}; it was moved to {ground:g} m"])]
     facts = {**_facts(file, out, clips), "lost": lost, "floor": None if floor is None else floor.level, "notes": notes}
     print_json(facts) if json else _print(f"{file} → {out}", facts)
@@ -159,15 +159,12 @@ def _with_floor_at(clips: list[Clip], ground: float | None) -> tuple[list[Clip],
     return [first, *(raised(clip, by) for clip in clips[1:])], floor
 
 
-def _lost_contents(
-    target: Path, module: ModuleType, clips: Sequence[Clip], before: Mapping[str, int], lost: Sequence[str]
-) -> list[str]:
+def _lost_contents(target: Path, clips: Sequence[Clip], before: Mapping[str, int], lost: Sequence[str]) -> list[str]:
     """Return what is counted in the input and not in the file that was written, and is not known to be lost yet."""
-    from footplant.io.contents import compare_contents, count_contents
+    from footplant.io.contents import compare_contents, count_written
 
-    after, skin = {"takes": len(clips), **count_contents(target)}, clips[0].character.skin
-    # a project contains the character's own file, if it has one
-    if "constraints" in module.holds and (skin is None or not skin.looks):
+    after = count_written(target, clips[0].character, len(clips))
+    if after is None:
         return []
     return compare_contents(before, after, lost, files=f"{target.suffix.lower()} files")
 

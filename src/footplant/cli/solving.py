@@ -130,17 +130,15 @@ class ResultOptions:
         notes: those of the clips that were read. contents: what the character's file holds, if that is not the clip's.
         append: whether the character's own animations are kept unless the options say something else.
         """
-        from footplant.io import format_of
-        from footplant.io.contents import compare_contents, count_contents
+        from footplant.io.contents import compare_contents, count_written
 
         held = result.clip.contents if contents is None else contents
         target, further = Path(self.out), list[str]()
         keep = append if self.append is None else self.append
         with working(f"writing {self.out}"):
             result.save(self.out, **_take_options(target, keep, held, further))
-            after = {"takes": 1, **count_contents(target)}
-            whole = "constraints" in format_of(target).holds
-            lost = [] if whole else compare_contents(held, after, files=f"{target.suffix.lower()} files")
+            after = count_written(target, result.character, 1)
+            lost = [] if after is None else compare_contents(held, after, files=f"{target.suffix.lower()} files")
             if target.suffix.lower() == ".vrm":
                 further.append(_write_beside(target, result.clip, self.overwrite))
             if self.report is not None:

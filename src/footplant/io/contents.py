@@ -11,6 +11,8 @@ from pathlib import Path
 
 from footplant.errors import FootplantError
 from footplant.io.registry import find_format
+from footplant.io.source import Packable, PackedSource
+from footplant.skeleton import Character
 
 COUNTED = ("meshes", "skins", "materials", "textures", "morph targets", "cameras", "lights", "takes")
 """What is counted. "skins" is 1 if any mesh is skinned: one file has a skin for all meshes, another one for each."""
@@ -31,6 +33,20 @@ def count_contents(path: str | Path) -> dict[str, int]:
         return module.count_contents(path)
     except (FootplantError, OSError):
         return {}
+
+
+def count_written(path: str | Path, character: Character, takes: int) -> dict[str, int] | None:
+    """Return what a written file holds; None for a project that contains the character's own file, whole.
+
+    takes: how many were written, for formats that are not counted.
+    """
+    module = find_format(path)
+    if module is None or "constraints" not in module.holds:
+        return {"takes": takes, **count_contents(path)}
+    if isinstance(character.source, Packable | PackedSource):
+        return None
+    mesh = int(character.skin is not None)
+    return {"takes": takes, "meshes": mesh, "skins": mesh}
 
 
 def compare_contents(
