@@ -538,8 +538,7 @@ def test_the_paper_s_walk_to_the_short_figure(monkeypatch):
     assert worst is not None
     assert worst.worst < 1.0
     loose = method_of("spacetime", exact=False).solve(problem)
-    # some plants are held a frame longer than the foot stood, to have the paper's count: splines alone cannot meet them
-    assert max(entry.worst for entry in loose.report.constraints) < 3.0
+    assert max(entry.worst for entry in loose.report.constraints) < 1.0
     assert "spacetime" in NAMES
 
 
