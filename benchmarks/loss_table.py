@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--files", type=int, help="how many files (default: all)")
     parser.add_argument("-o", "--out", type=Path, help="where to write the table as Markdown")
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     arguments = parser.parse_args()
     files = list(dict.fromkeys(path for pattern in PATTERNS for path in sorted(arguments.data.glob(pattern))))
     lines = ["| file | " + " | ".join(ENDINGS) + " |", "|---" * (len(ENDINGS) + 1) + "|"]
@@ -54,10 +55,12 @@ def main() -> int:
                 told += count
         held = ", ".join(f"{count} {what}" for what, count in before.items() if count)
         lines.append(f"| {path.relative_to(arguments.data).as_posix()} ({held}) | " + " | ".join(cells) + " |")
-        print(lines[-1], *(line for line in silent if line.startswith(path.name)), sep="\nsilent: ", flush=True)
+        if not arguments.json:
+            print(lines[-1], *(line for line in silent if line.startswith(path.name)), sep="\nsilent: ", flush=True)
     lines += ["", f"{min(len(files), arguments.files or len(files))} files, {written} conversions, {told} losses told, "
               f"{len(silent)} silent", *silent]  # fmt: skip
-    print("\n".join(lines[-1 - len(silent) :]))
+    counts = {"losses.conversions": written, "losses.told": told, "losses.silent": len(silent)}
+    print(json.dumps(counts) if arguments.json else "\n".join(lines[-1 - len(silent) :]))
     if arguments.out is not None:
         arguments.out.write_text("\n".join(lines) + "\n")
     return 1 if silent else 0
