@@ -60,6 +60,7 @@ from footplant.live.motion_set import load_set
 from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.motion import concatenate, ground_transform, rest_motion
 from footplant.optical.solve import solve_markers
+from footplant.plot import player
 from footplant.problem import Problem, Solution, evaluate_constraints, worst_error
 from footplant.quality import deviation, fidelity, measure, pair, penetration, smoothness, still_joints
 from footplant.skeleton import Limits, MovingPoint
@@ -847,6 +848,7 @@ CHEAP: dict[str, Draw] = {
     "humanoid.make_character": lambda d: (
         humanoid.make_character(d(characters).skeleton, d(characters).roles, name="x").height
     ),
+    "lower_soles": lambda d: humanoid.lower_soles(d(characters), d(arrays(np.zeros((2, 22, 3))))).height,
     "anatomical_turns": lambda d: humanoid.anatomical_turns(d(characters), d(arrays(walk().motion.rotations[:2]))),
     "limit_violations": lambda d: humanoid.limit_violations(d(characters), d(arrays(walk().motion.rotations[:2]))),
     "constraint": lambda d: d(made_constraints()).activation(np.arange(48), d(real(30.0))),
@@ -993,6 +995,7 @@ DEAR: dict[str, Draw] = {
     "find_contacts": lambda d: (
         detection.find_contacts(d(clips), toes=d(st.booleans()), hands=d(st.booleans())) and None
     ),
+    "clip_scene": lambda d: player.motion_page([player.clip_scene(d(clips))], "wild") and None,
     "measure": lambda d: measure.measure(
         d(clips),
         d(st.one_of(st.none(), characters)),
@@ -1120,10 +1123,11 @@ def test_wild_calls_of_edits(name, data):
 
 
 ELSEWHERE = {
+    "report_page", "result_scene", "write_page",
     "load", "load_character", "load_markers", "load_project", "load_takes", "save", "save_markers", "save_project",
     "read_corrections", "pack", "run",
 }  # fmt: skip
-"""Entries that take files: `tests/fuzz`, `test_cut_files` and the tests of each format."""
+"""Entries that take or write files (`tests/fuzz`, `test_cut_files`, the tests of each format), or take answers."""
 
 ANSWERS = {
     "AcrossFrames", "Conversion", "Dataset", "NormalizedLimb", "NormalizedSpline", "Project", "Report", "Result",

@@ -67,7 +67,7 @@ WRONG = {
     "retarget sample:walk sample:sally --to sample:sally -o x.glb": "a character is given as --to",
     "mirror sample:walk x.bvh -o y.bvh": "the file to write is given as -o",
     "retarget sample:walk --to sample:sally": "Missing option '-o' / '--out'. Where to write the motion",
-    "retarget sample:walk -o x.glb": "Missing option '--to'. A character file, or sample:NAME.",
+    "retarget sample:walk -o x.glb": "Missing option '--to'. A character or robot file, or sample:NAME.",
     "terrain sample:walk -o x.glb": "Missing option '--ground'. noise:SEED",
     "fit sample:walk -o x.glb": "Missing option '--constraints'. Constraints: TOML, JSON",
     "completion": "bash, zsh or fish",

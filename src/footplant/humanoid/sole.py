@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.checks import shaped
+from footplant.errors import MotionError
 from footplant.humanoid.measure import leg_length, standing_height
 from footplant.humanoid.reference import reference_world
 from footplant.skeleton import Character, Point, Roles, Skeleton, Skin
@@ -105,7 +107,8 @@ def lower_soles(character: Character, positions_over_time: NDArray) -> Character
     above y = 0 as in people, that is the thickness.
     """
     roles, skeleton = character.roles, character.skeleton
-    if roles is None or character.skin is not None or not len(positions_over_time):
+    places = shaped(positions_over_time, ("frames", len(skeleton), 3), "positions", MotionError)
+    if roles is None or character.skin is not None or not len(places):
         return character
     toe_joints = [roles[f"{side}_toes"] for side in ("left", "right") if f"{side}_toes" in roles]
     if len(toe_joints) < 2 or any(f"{side}_ball" not in character.contacts for side in ("left", "right")):
@@ -114,7 +117,7 @@ def lower_soles(character: Character, positions_over_time: NDArray) -> Character
     leg = leg_length(skeleton, roles)
     if any(_has_tip(skeleton, positions, rotations, toes, leg) for toes in toe_joints):
         return character
-    height = float(positions_over_time[:, toe_joints, 1].min())
+    height = float(places[:, toe_joints, 1].min())
     if not height <= SETTINGS.highest_ball * leg:
         return character
     lowered = dict(character.contacts)
