@@ -21,6 +21,7 @@ from footplant.mechanism.links import links_of
 from footplant.mechanism.model import weld_order
 from footplant.mechanism.motion import RobotMotion
 from footplant.mechanism.solids import SolidTable
+from footplant.solve.robot.settings import ROBOT_SETTINGS
 from test_mechanism import without_meshes
 
 G1 = shared_data("robots", "unitree_g1", "g1.xml")
@@ -100,6 +101,8 @@ def test_everything_holds(walked, own):
     angles = walked.motion.angles
     assert (angles >= own.mechanism.lower).all()
     assert (angles <= own.mechanism.upper).all()
+    # no file states a speed here
+    assert np.abs(np.diff(angles, axis=0)).max() <= ROBOT_SETTINGS.speed / walked.motion.fps + 1e-9
 
 
 def test_mujoco_agrees(walked, own):
