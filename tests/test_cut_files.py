@@ -7,6 +7,7 @@ import importlib.util
 import json
 import pickle
 import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 
 import c3d_made
 import footplant
+import test_collada
+import test_mvnx
 from footplant import FormatError, Kinematics
 from footplant.io import formats
 from test_asf import MOTION, SKELETON
@@ -51,6 +54,13 @@ def whole(tmp_path_factory):
         elif extension in (".pkl", ".pickle", ".joblib"):
             poses = np.random.default_rng(0).normal(scale=0.1, size=(12, 72))
             path.write_bytes(pickle.dumps({"smpl_poses": poses, "smpl_trans": np.zeros((12, 3))}))
+        elif extension == ".mvnx":
+            path.write_bytes(test_mvnx.made())
+        elif extension == ".dae":
+            path.write_bytes(test_collada.figure(test_collada.curve("Hips/rz.ANGLE", [0.0, 1.0], [30, 60])))
+        elif extension == ".zae":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("made.dae", test_collada.figure())
         elif extension == ".npy":
             np.save(path, Kinematics(footplant.load("sample:walk").motion[:12]).positions)
         else:
