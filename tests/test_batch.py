@@ -562,3 +562,16 @@ def test_datasets_refuse_other_skeletons(tmp_path):
 @pytest.mark.quick
 def test_every_job_has_a_summary():
     assert all(isinstance(job, Job) and job.summary for job in JOBS.values())
+
+
+@pytest.mark.named("asf_amc/11_01.amc")
+def test_a_character_is_read_with_its_skeleton(shared, tmp_path):
+    from footplant.batch import jobs
+
+    alone = tmp_path / "alone" / "11_01.amc"
+    alone.parent.mkdir()
+    shutil.copy(shared / "asf_amc" / "11_01.amc", alone)
+    character = jobs._character(str(alone), str(shared / "asf_amc" / "11.asf"))
+    assert character.require_roles()["hips"] == 0
+    # a sample needs none
+    assert jobs._character("sample:sally", "missing.asf").name == "sally"

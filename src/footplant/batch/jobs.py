@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,10 +105,12 @@ def _load_file(path: str, task: Task) -> Clip:
 
 
 @lru_cache(maxsize=4)
-def _character(path: str) -> Character:
-    from footplant.io import load_character
+def _character(path: str, skeleton: str | None) -> Character:
+    """Load the character that motions are put on; skeleton: the file with the bones of one that has parameters only."""
+    from footplant.io import format_of, load_character
 
-    return load_character(path)
+    takes = not path.startswith("sample:") and "skeleton" in signature(format_of(path).load).parameters
+    return load_character(path, **({"skeleton": skeleton} if skeleton is not None and takes else {}))
 
 
 def _facts(clip: Clip | Result) -> dict[str, Any]:
@@ -154,7 +157,10 @@ def _retarget(task: Task) -> dict[str, Any]:
     from footplant.edits.retarget import retarget
 
     options = dict(task.parameters or {})
-    character, keep = _character(task.character or ""), options.get("keep_footsteps", False)
+    character, keep = (
+        _character(task.character or "", (task.reading or {}).get("skeleton")),
+        options.get("keep_footsteps", False),
+    )
     method, lead_in = options.get("method"), options.get("lead_in", "keep")
     return _written(task, retarget(_load(task), character, keep_footsteps=keep, method=method, lead_in=lead_in))
 
