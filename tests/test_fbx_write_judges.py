@@ -40,7 +40,8 @@ def clips() -> dict[str, Clip]:
     other = samples.load_character(next(name for name in samples.CHARACTERS if name != made["walk"].character.name))
     made[other.name] = Clip(footplant.rest_motion(other.skeleton), other, name="rest")
     paths = [shared_data(name) for name in REAL]
-    return made | {path.name: footplant.load(path) for path in paths if path.is_file()}
+    # without the takes of their own files, which would be written, too
+    return made | {path.name: replace(footplant.load(path), takes=()) for path in paths if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +149,20 @@ def test_our_own_reader_round_trips(written):
         skin = clip.character.skin
         assert (back.character.skin is None) == (skin is None)
         if skin is not None and back.character.skin is not None:
-            assert np.abs(back.character.skin.vertices - skin.vertices).max() < 1e-6 * size
-            assert np.array_equal(back.character.skin.faces, skin.faces)
-            assert np.abs(_dense(back.character.skin) - _dense(skin)).max() < 1e-6
+            assert len(back.character.skin.faces) == len(skin.faces)
+            frames = np.unique(np.linspace(0, len(clip.motion) - 1, 3).astype(int))
+            # several meshes may come back in another order
+            posed = (
+                linear_blend(skin, Kinematics(clip.motion[frames])),
+                linear_blend(back.character.skin, Kinematics(back.motion[frames])),
+            )
+            for ours, theirs in zip(*posed, strict=True):
+                assert cKDTree(ours).query(theirs)[0].max() < 2 * tolerance(clip)
+                assert cKDTree(theirs).query(ours[skin.faces.ravel()])[0].max() < 2 * tolerance(clip)
+            if clip.character.source is None:
+                assert np.array_equal(back.character.skin.faces, skin.faces)
+                assert np.abs(back.character.skin.vertices - skin.vertices).max() < 1e-6 * size
+                assert np.abs(_dense(back.character.skin) - _dense(skin)).max() < 1e-6
 
 
 def _dense(skin: Skin) -> np.ndarray:
@@ -181,7 +193,10 @@ def test_joints_and_vertices_match_three_js(written):
         assert answer["warnings"] == []
         assert answer["unit"] == 1
         skin = clip.character.skin
-        assert answer["meshes"] == ([] if skin is None else [clip.character.name])
+        if clip.character.source is None:
+            assert answer["meshes"] == ([] if skin is None else [clip.character.name])
+        else:
+            assert answer["meshes"], "those of its own file"
         if skin is not None:
             for ours, frame in zip(linear_blend(skin, seen), answer["frames"], strict=True):
                 far = cKDTree(ours).query(np.array(frame["skinned"]) * 0.01)[0].max()

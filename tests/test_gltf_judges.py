@@ -83,7 +83,9 @@ def test_joints_of_real_files_match_three_js():
 
 @pytest.mark.skipif(not FILES, reason="the folder shared/data with real files is not beside the repository")
 def test_vertices_of_real_files_match_three_js():
-    clips = [(path, clip_of(gltf.load(path)[0], 0)) for path in FILES]
+    # three.js reads Draco meshes with a decoder of its own, which Node has not
+    files = [path for path in FILES if "draco" not in path.parent.name]
+    clips = [(path, clip_of(gltf.load(path)[0], 0)) for path in files]
     # three.js blends only four influences and does not normalise quaternions; our skins ignore animated scale
     clips = [(path, clip) for path, clip in clips if clip.character.skin and clip.character.skin.joints.shape[1] <= 4]
     clips = [(path, clip) for path, clip in clips if not _scales(clip) and _is_unit(clip)]

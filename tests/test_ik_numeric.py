@@ -81,8 +81,8 @@ def test_pins_are_measured_as_their_constraints_measure_themselves():
     for row in range(5):
         origin = least_squares.Pose(motion.root[row], motion.rotations[row])
         kernel.measure_row(
-            body, table, no_bounds(5), row, origin, motion.root[row : row + 1], motion.rotations[row : row + 1],
-            np.empty((1, 9, 3)), np.empty((1, 9, 4)), np.zeros(9, bool), at,
+            (body, table, no_bounds(5)), row, origin, (motion.root[row : row + 1], motion.rotations[row : row + 1]),
+            (np.empty((1, 9, 3)), np.empty((1, 9, 4))), np.zeros(9, bool), at,
         )  # fmt: skip
         part = kinematics[row : row + 1]
         np.testing.assert_allclose(residual, np.concatenate([c.residual(part)[0] for c in asked]), atol=1e-12)
@@ -510,8 +510,8 @@ def test_bounds_are_measured_as_limits_and_heights_measure_themselves():
         )  # fmt: skip
         origin = least_squares.Pose(motion.root[1], motion.rotations[1])
         kernel.measure_row(
-            body, pins, bounds, 1, origin, moved.root[1:2], moved.rotations[1:2],
-            np.empty((1, len(groups) - 1, 3)), np.empty((1, len(groups) - 1, 4)), np.ones(count, bool), at,
+            (body, pins, bounds), 1, origin, (moved.root[1:2], moved.rotations[1:2]),
+            (np.empty((1, len(groups) - 1, 3)), np.empty((1, len(groups) - 1, 4))), np.ones(count, bool), at,
         )  # fmt: skip
         return at
 

@@ -6,9 +6,11 @@ import { readFileSync } from 'node:fs';
 import { AnimationMixer, LoopOnce, Vector3 } from 'three';
 import { FBXLoader } from 'three/examples/jsm/loaders/FBXLoader.js';
 
-// what the loader expects of a browser
+// what the loader expects of a browser; textures say nothing about places
 globalThis.self = globalThis;
 globalThis.window = globalThis;
+globalThis.document = { createElementNS: () => ({ addEventListener() {}, removeEventListener() {}, set src(_) {} }) };
+globalThis.URL.createObjectURL = () => '';
 const warnings = [];
 console.warn = (...words) => warnings.push(words.join(' '));
 

@@ -51,42 +51,42 @@ def add_looks(packer: Packer, skin: Skin, looks: Looks, name: str) -> list[int]:
 def _mesh(
     packer: Packer, skin: Skin, part: MeshPart, normals: NDArray, joints: NDArray, weights: NDArray
 ) -> dict[str, Any]:
-    """Return a mesh: vertices are split where texture coordinates differ, and there is a primitive per material."""
-    corners = skin.faces[part.start : part.stop].reshape(-1)
-    uvs = np.zeros((len(corners), 2)) if part.uvs is None else part.uvs.reshape(-1, 2)
-    rows = np.column_stack([corners, uvs])
-    kept, place = np.unique(rows, axis=0, return_inverse=True)
-    place = place.reshape(-1, 3)
-    vertices = kept[:, 0].astype(np.int64)
-    length = np.linalg.norm(normals[vertices], axis=1, keepdims=True)
-    upright = np.where(length > 0, normals[vertices] / np.where(length > 0, length, 1.0), [0.0, 1.0, 0.0])
-    attributes = {
-        "POSITION": packer.add(skin.vertices[vertices].astype("<f4"), "VEC3", target=VERTEX_DATA, bounds=True),
-        "NORMAL": packer.add(upright.astype("<f4"), "VEC3", target=VERTEX_DATA),
-        **joints_and_weights(packer, joints[vertices], weights[vertices], len(skin.inverse_bind)),
-    }
-    if part.uvs is not None:
-        # glTF counts v downwards
-        flipped = np.column_stack([kept[:, 1], 1.0 - kept[:, 2]])
-        attributes["TEXCOORD_0"] = packer.add(flipped.astype("<f4"), "VEC2", target=VERTEX_DATA)
-    targets = []
+    """Return a mesh: a primitive with vertices of its own per material, split where texture coordinates differ."""
+    morphs = []
     for morph in part.morphs:
         moved = np.zeros((len(skin.vertices), 3))
         moved[morph.vertices] = morph.offsets
-        own = moved[vertices].astype("<f4")
-        targets.append({"POSITION": packer.add(own, "VEC3", target=VERTEX_DATA, bounds=True)})
-    dtype = "<u2" if len(vertices) < 65535 else "<u4"
+        morphs.append(moved)
     primitives = []
     for material in np.unique(part.materials).tolist():
-        faces = place[part.materials == material].reshape(-1, 1).astype(dtype)
+        own = np.flatnonzero(part.materials == material)
+        corners = skin.faces[part.start + own].reshape(-1)
+        uvs = np.zeros((len(corners), 2)) if part.uvs is None else part.uvs[own].reshape(-1, 2)
+        kept, place = np.unique(np.column_stack([corners, uvs]), axis=0, return_inverse=True)
+        vertices = kept[:, 0].astype(np.int64)
+        length = np.linalg.norm(normals[vertices], axis=1, keepdims=True)
+        upright = np.where(length > 0, normals[vertices] / np.where(length > 0, length, 1.0), [0.0, 1.0, 0.0])
+        attributes = {
+            "POSITION": packer.add(skin.vertices[vertices].astype("<f4"), "VEC3", target=VERTEX_DATA, bounds=True),
+            "NORMAL": packer.add(upright.astype("<f4"), "VEC3", target=VERTEX_DATA),
+            **joints_and_weights(packer, joints[vertices], weights[vertices], len(skin.inverse_bind)),
+        }
+        if part.uvs is not None:
+            # glTF counts v downwards
+            flipped = np.column_stack([kept[:, 1], 1.0 - kept[:, 2]])
+            attributes["TEXCOORD_0"] = packer.add(flipped.astype("<f4"), "VEC2", target=VERTEX_DATA)
+        faces = place.reshape(-1, 1).astype("<u2" if len(vertices) < 65535 else "<u4")
         indices = packer.add(faces, "SCALAR", target=VERTEX_INDICES)
         primitive: dict[str, Any] = {"attributes": attributes, "indices": indices, "material": material}
-        if targets:
-            primitive["targets"] = targets
+        if morphs:
+            primitive["targets"] = [
+                {"POSITION": packer.add(moved[vertices].astype("<f4"), "VEC3", target=VERTEX_DATA, bounds=True)}
+                for moved in morphs
+            ]
         primitives.append(primitive)
     mesh: dict[str, Any] = {"primitives": primitives}
-    if targets:
-        mesh |= {"weights": [0.0] * len(targets), "extras": {"targetNames": [morph.name for morph in part.morphs]}}
+    if morphs:
+        mesh |= {"weights": [0.0] * len(morphs), "extras": {"targetNames": [morph.name for morph in part.morphs]}}
     return mesh
 
 
