@@ -41,8 +41,8 @@ def demo(
 
     # those of the terrain may be compiled while the first character is solved and drawn
     await_kernels(needed_kernels("retarget"))
-    results, scenes = [], []
-    with progress("demo", 2 * len(CHARACTERS) + 1) as advance:
+    results, scenes, drawn = [], [], []
+    with progress("demo", 2 * len(CHARACTERS) + 2) as advance:
         advance("the walk")
         clip, contacts, ground = _prepare()
         for where in ("footsteps", "terrain"):
@@ -50,9 +50,13 @@ def demo(
                 advance(f"{name}, {where}")
                 facts, made = _show(name, where, clip, contacts, ground, folder)
                 results.append(facts)
+                drawn.append((made.clip, ground if where == "terrain" else None))
                 scenes.append(player.result_scene(made, f"{CHARACTERS[name]}, {facts['walks']}"))
                 note(f"{folder}/{results[-1]['files'][0]} after {time.perf_counter() - start:.0f} s")
-        files = _write(folder, "walk", clip, None)
+        files = _write(folder, "walk", clip)
+        advance("pictures")
+        for own, (shown, under) in zip((files, *(r["files"] for r in results)), ((clip, None), *drawn)):
+            own += _draw(folder, own[0], shown, under)
     columns = (
         "character",
         "walks",
@@ -109,7 +113,7 @@ def _prepare() -> tuple[Clip, Contacts, Ground]:
 def _show(
     name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground, folder: Path
 ) -> tuple[dict[str, Any], Result]:
-    """Solve, write and draw one character in the original footsteps or over the terrain; return facts and result."""
+    """Solve and write one character in the original footsteps or over the terrain; return facts and result."""
     from footplant.edits.retarget import retarget
     from footplant.edits.terrain import terrain
     from footplant.samples.characters import load_character
@@ -122,7 +126,7 @@ def _show(
     report = solution.report
     walks = "in the original footsteps" if where == "footsteps" else "over rough terrain"
     solved = replace(solution.clip, name=f"walk {walks}")
-    files = _write(folder, f"{name}_{where}", solved, ground if where == "terrain" else None)
+    files = _write(folder, f"{name}_{where}", solved)
     before, after = report.before, report.after
     assert before is not None
     assert after is not None
@@ -154,16 +158,22 @@ def _write_page(path: Path, scenes: list[Scene], summary: Table) -> Path | None:
     return player.write_page(path, player.motion_page(scenes, "Footplant demo", summary=summary))
 
 
-def _write(folder: Path, name: str, clip: Clip, ground: Ground | None) -> list[str]:
-    """Write the clip as a skinned GLB and a picture."""
+def _write(folder: Path, name: str, clip: Clip) -> list[str]:
+    """Write the clip as a skinned GLB."""
     from footplant import save
+
+    return [save(folder / f"{name}.glb", clip).name]
+
+
+def _draw(folder: Path, file: str, clip: Clip, ground: Ground | None) -> list[str]:
+    """Draw a picture of the clip of a file; none, with a note, without what draws it."""
     from footplant.errors import MissingExtraError
 
-    files = [save(folder / f"{name}.glb", clip)]
     try:
         from footplant import plot
 
-        files.append(plot.strip(clip, folder / f"{name}.png", panels=False, ground=ground, dpi=100))
+        picture = (folder / file).with_suffix(".png")
+        return [plot.strip(clip, picture, panels=False, ground=ground, dpi=100).name]
     except MissingExtraError as error:
         note(f"note: no picture: {error}")
-    return [file.name for file in files]
+        return []
