@@ -18,10 +18,11 @@ from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.character import RawCharacter
 from footplant.io.contents import COUNTED
 from footplant.io.fbx.characters import Joints, find_characters
+from footplant.io.fbx.mesh import Mesh
 from footplant.io.fbx.pose import StaticPose, make_rest, read_motion, static_pose, take_curves
 from footplant.io.fbx.process import Answer, ask, max_samples
 from footplant.io.fbx.scene import FbxScene, read_scene
-from footplant.io.fbx.skin import Mesh, bind_matrices, read_meshes, read_skin
+from footplant.io.fbx.skin import bind_matrices, read_meshes, read_skin
 from footplant.io.fbx.write import save
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.io.fbx.mesh import Mesh, fan
 from footplant.io.fbx.process import Answer
-from footplant.io.fbx.skin import Mesh, fan
 from footplant.looks import Looks, Material, MeshPart, MorphTarget, Texture
 
 MAX_TEXTURE_BYTES = 256 << 20

@@ -9,7 +9,7 @@ space.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.errors import FormatError
+from footplant.io.fbx.looks import read_looks
+from footplant.io.fbx.mesh import Mesh, fan
 from footplant.io.fbx.pose import Rest
 from footplant.io.fbx.process import Answer
 from footplant.io.fbx.scene import FbxScene, matrices_of
@@ -26,47 +28,6 @@ MAX_INFLUENCES = 8
 """Joints per vertex; of more, the strongest are kept."""
 MIN_SKIN_BYTES, SIZE_FACTOR = 1 << 25, 8
 """Memory limit of a skin: the larger of these bytes and this multiple of the file's size."""
-
-
-@dataclass(frozen=True, eq=False)
-class Mesh:
-    """One mesh of the file."""
-
-    name: str
-    vertices: NDArray
-    """(V, 3) in the mesh's own space."""
-    faces: NDArray
-    """(F, 2) first corner and number of corners of each polygon."""
-    corners: NDArray
-    """(C,) vertex index of each corner."""
-    normals: NDArray | None
-    """(n, 3) unit normals."""
-    normal_corners: NDArray | None
-    """(C,) index into `normals` of each corner."""
-    instances: NDArray
-    """(I,) nodes that instance the mesh."""
-    placed: NDArray
-    """(I, 4, 4) mesh space → node, per instance."""
-    bones: NDArray
-    """(K,) bone node of each skin cluster; empty for a rigid mesh."""
-    binds: NDArray
-    """(K, 4, 4) mesh space → bone."""
-    bind_worlds: NDArray
-    """(K, 4, 4) bone → world in the bind pose."""
-    clusters: NDArray
-    """(n,) cluster of each influence."""
-    weighted: NDArray
-    """(n,) vertex of each influence."""
-    weights: NDArray
-    """(n,) weight of each influence."""
-    uvs: NDArray | None = None
-    """(C, 2) texture coordinates of each corner."""
-    materials: tuple[int, ...] = ()
-    """The file's materials that its faces choose from."""
-    face_materials: NDArray = field(default_factory=lambda: np.zeros(0, np.int64))
-    """(F,) index into `materials`."""
-    morphs: tuple[tuple[str, NDArray, NDArray], ...] = ()
-    """Morph targets: name, vertices (n,), offsets (n, 3)."""
 
 
 def read_meshes(answer: Answer, nodes: int, notes: list[str]) -> list[Mesh]:
@@ -185,8 +146,6 @@ def read_skin(
     if not parts:
         return None
     skin = _join(scene, parts, binder.bind())
-    from footplant.io.fbx.looks import read_looks
-
     starts = np.cumsum([0, *(len(part.mesh.vertices) for part in parts)]).tolist()
     placed = [
         (part.mesh, part.to_common[0, :3, :3], first, bool(np.linalg.det(part.to_common[0, :3, :3]) < 0))
@@ -323,14 +282,6 @@ def influences(
 def triangles(faces: NDArray, corners: NDArray) -> NDArray:
     """Return (T, 3) vertex indices of triangles, fanning each polygon; points and lines are dropped."""
     return corners[fan(faces)].astype(np.int64)
-
-
-def fan(faces: NDArray) -> NDArray:
-    """Return (T, 3) corners of triangles, fanning each polygon."""
-    count = np.maximum(faces[:, 1] - 2, 0)
-    first = np.repeat(faces[:, 0], count)
-    step = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
-    return np.stack([first, first + step + 1, first + step + 2], axis=1)
 
 
 def _join(scene: FbxScene, parts: list[_Part], bind: NDArray) -> Skin:
