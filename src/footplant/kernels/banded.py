@@ -16,31 +16,12 @@ from footplant.kernels import jit
 
 
 @jit
-def solve_clip(squares, vectors, bend, speed, lower, out):
-    """Write the minimiser (F, n); return False if the matrix is not positive definite.
+def solve_band(lower, values):
+    """Solve a banded system in place, values (N,); return False if its matrix is not positive definite.
 
-    squares (F, n, n): A, of which the lower triangle is read; vectors (F, n): b; bend, speed (n,); lower (F·n, 2n+1):
-    workspace for the factor, column by column, its diagonal first.
+    lower (N, b+1): the matrix of half bandwidth b, column by column, its diagonal first; replaced by its factor.
     """
-    frames, n = vectors.shape
-    width, count = 2 * n, frames * n
-    for f in range(frames):
-        # how many second and first differences this frame takes part in, and with which coefficients
-        second = (f < frames - 2) + 4.0 * (1 <= f < frames - 1) + (f >= 2)
-        first = (f < frames - 1) + (f >= 1)
-        beside = -2.0 * ((f < frames - 2) + (1 <= f < frames - 1))
-        for a in range(n):
-            column = lower[f * n + a]
-            column[:] = 0.0
-            for c in range(a, n):
-                column[c - a] = squares[f, c, a]
-            column[0] += bend[a] * second + speed[a] * first
-            if f < frames - 1:
-                column[n] += bend[a] * beside - speed[a]
-            if f < frames - 2:
-                column[width] = bend[a]
-            out[f, a] = vectors[f, a]
-    values = out.reshape(count)
+    count, width = values.shape[0], lower.shape[1] - 1
     for j in range(count):
         column = lower[j]
         if not column[0] > 0.0:
@@ -66,6 +47,34 @@ def solve_clip(squares, vectors, bend, speed, lower, out):
             value -= column[t] * values[j + t]
         values[j] = value / column[0]
     return True
+
+
+@jit
+def solve_clip(squares, vectors, bend, speed, lower, out):
+    """Write the minimiser (F, n); return False if the matrix is not positive definite.
+
+    squares (F, n, n): A, of which the lower triangle is read; vectors (F, n): b; bend, speed (n,); lower (F·n, 2n+1):
+    workspace for the factor, column by column, its diagonal first.
+    """
+    frames, n = vectors.shape
+    width, count = 2 * n, frames * n
+    for f in range(frames):
+        # how many second and first differences this frame takes part in, and with which coefficients
+        second = (f < frames - 2) + 4.0 * (1 <= f < frames - 1) + (f >= 2)
+        first = (f < frames - 1) + (f >= 1)
+        beside = -2.0 * ((f < frames - 2) + (1 <= f < frames - 1))
+        for a in range(n):
+            column = lower[f * n + a]
+            column[:] = 0.0
+            for c in range(a, n):
+                column[c - a] = squares[f, c, a]
+            column[0] += bend[a] * second + speed[a] * first
+            if f < frames - 1:
+                column[n] += bend[a] * beside - speed[a]
+            if f < frames - 2:
+                column[width] = bend[a]
+            out[f, a] = vectors[f, a]
+    return solve_band(lower, out.reshape(count))
 
 
 WARMUP = {

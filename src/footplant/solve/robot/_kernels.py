@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import jit
+from footplant.kernels.banded import solve_band
 from footplant.kernels.dense import factor, substitute
 from footplant.mechanism._kinematics import Tree, pose_frame, world_place
 
@@ -407,37 +408,6 @@ def _fill(columns, hard, states, rows, room, bend, proximal):
 
 
 @jit
-def _factor_solve(lower, values, n):
-    """Solve a banded system of half bandwidth 2n in place, its columns in `lower`; return False if it is singular."""
-    count, width = values.shape[0], 2 * n
-    for j in range(count):
-        column = lower[j]
-        if not column[0] > 0.0:
-            return False
-        scale = 1.0 / math.sqrt(column[0])
-        last = min(width, count - 1 - j)
-        for t in range(last + 1):
-            column[t] *= scale
-        values[j] *= scale
-        known = values[j]
-        for u in range(1, last + 1):
-            by = column[u]
-            if by == 0.0:
-                continue
-            values[j + u] -= by * known
-            below = lower[j + u]
-            for t in range(last + 1 - u):
-                below[t] -= by * column[t + u]
-    for j in range(count - 1, -1, -1):
-        column = lower[j]
-        value = values[j]
-        for t in range(1, min(width, count - 1 - j) + 1):
-            value -= column[t] * values[j + t]
-        values[j] = value / column[0]
-    return True
-
-
-@jit
 def _update(columns, hard, states, rows, room, drop):
     """Activate the bounds that the step would break, drop those that pull; return how many changed."""
     frames, n = room.vectors.shape
@@ -490,7 +460,7 @@ def step(columns, hard, states, rows, room, bend, proximal, rounds):
     values = room.change.reshape(frames * n)
     for round in range(rounds):
         _fill(columns, hard, states, rows, room, bend, proximal)
-        if not _factor_solve(room.lower, values, n):
+        if not solve_band(room.lower, values):
             return -1
         if _update(columns, hard, states, rows, room, True) == 0 or round == rounds - 1:
             return round + 1
