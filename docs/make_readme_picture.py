@@ -24,11 +24,11 @@ OUT = Path(__file__).resolve().parent / "stance.gif"
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 WIDTH, BODY, FOOT = 900, 300, 200
 """Pixels: width of the picture, height of the row of bodies, height of the row of feet."""
-STEP = 3
+STEP = 5
 """Frames from one picture to the next; the walk has 120 a second."""
-FREQUENT, RARE = 150, 60
+FREQUENT, RARE = 48, 24
 """Colours of the picture."""
-PAUSE = 80
+PAUSE = 130
 """Milliseconds a picture is shown: a third of real time."""
 STYLE = """
 .top, .dock, .side { display: none !important; }
