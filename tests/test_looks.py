@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import struct
@@ -14,6 +15,7 @@ import pytest
 import footplant
 from conftest import shared_data
 from footplant.io import load_takes
+from footplant.io.pictures import as_shared
 from footplant.looks import Looks, Material, MeshPart, MorphTarget, Texture
 from independent_counts import independent
 from node_env import run_node
@@ -141,17 +143,48 @@ def test_fbx_is_read_by_assimp(dressed, tmp_path):
 def test_textures_beside_the_file_are_found(dressed, tmp_path):
     """Whatever folder the file names, a picture of that name beside it is meant; nothing else is opened."""
     path = tmp_path / "dressed.fbx"
-    bare = replace(dressed.character.skin.looks, textures=(Texture("face", "image/png", b""),) * 2)
+    bare = replace(dressed.character.skin.looks, textures=(Texture("face.png", "", b""),) * 2)
     skin = replace(dressed.character.skin, looks=bare)
     footplant.save(path, replace(dressed, character=replace(dressed.character, skin=skin)))
     without = footplant.load(path)
-    assert without.character.skin.looks.textures == ()
+    assert [(texture.name, texture.data) for texture in without.character.skin.looks.textures] == [("face.png", b"")]
     assert any("'face.png' was not read: it is not beside the file" in note for note in without.notes)
+    again = footplant.save(tmp_path / "again.fbx", without)
+    assert independent(again)["textures"] == 1, "a picture that is not at hand is still referred to"
+    assert independent(footplant.save(tmp_path / "again.glb", without))["textures"] == 0
+    (tmp_path / "dressed.fbm").mkdir()
+    (tmp_path / "dressed.fbm" / "face.png").write_bytes(png((4, 5, 6)))
+    assert footplant.load(path).character.skin.looks.textures[0].data == png((4, 5, 6))
     (tmp_path / "FACE.PNG").write_bytes(png((1, 2, 3)))
     found = footplant.load(path).character.skin.looks
     assert [texture.data for texture in found.textures] == [png((1, 2, 3))]
     (tmp_path / "FACE.PNG").write_bytes(b"BM not a picture of ours")
-    assert any("only PNG and JPEG" in note for note in footplant.load(path).notes)
+    assert any("PNG, JPEG, Targa and bitmap pictures" in note for note in footplant.load(path).notes)
+
+
+def test_targa_and_bitmap_pictures_become_png():
+    """As Pillow reads them: colour and grey, with and without runs, upwards and downwards."""
+    pixels = np.random.default_rng(0).integers(0, 255, (5, 7, 4)).astype(np.uint8)
+    pixels[2:4] = 7
+    image = pytest.importorskip("PIL.Image")
+    for mode in ("RGBA", "RGB", "L", "P"):
+        for kind, options in (
+            ("TGA", {}),
+            ("TGA", {"compression": "tga_rle"}),
+            ("TGA", {"orientation": 1}),
+            ("BMP", {}),
+        ):
+            if (mode, kind) in (("P", "TGA"), ("RGBA", "BMP")):
+                continue
+            file = io.BytesIO()
+            image.fromarray(pixels).convert(mode).save(file, kind, **options)
+            mime, data = as_shared(file.getvalue())
+            shown, truth = (image.open(io.BytesIO(each)).convert("RGBA") for each in (data, file.getvalue()))
+            assert mime == "image/png"
+            np.testing.assert_array_equal(np.asarray(shown), np.asarray(truth))
+            for end in range(0, len(file.getvalue()), 7):
+                as_shared(file.getvalue()[:end])
+    assert as_shared(b"RIFF????WEBP") is None
 
 
 @pytest.mark.named("fbx/archer/ArcherRi01.fbx")

@@ -167,6 +167,11 @@ def test_a_vrm_result_comes_with_its_animation(tmp_path, capsys):
     facts = run(capsys, "retarget", "sample:walk", "--to", "sample:sally", "-o", other, "--method", "copy")
     assert (tmp_path / "other.vrma").read_text() == "mine"
     assert any("other.vrma exists already" in note for note in facts["notes"])
+    facts = run(capsys, "convert", "sample:walk", tmp_path / "walk.vrm")
+    assert any("walk.vrma" in note for note in facts["notes"])
+    assert len(footplant.load(tmp_path / "walk.vrma").motion) == len(played.motion)
+    run(capsys, "convert", "sample:sally", tmp_path / "still.vrm")
+    assert not (tmp_path / "still.vrma").exists()
 
 
 def test_phrases():

@@ -14,10 +14,11 @@ class Texture:
     """One picture."""
 
     name: str
+    """Without an ending; with it where the file names a picture that is not at hand."""
     mime: str
-    """"image/png" or "image/jpeg"."""
+    """"image/png" or "image/jpeg"; "" where the picture is not at hand."""
     data: bytes
-    """The picture's file."""
+    """The picture's file; empty where it is not at hand: FBX refers to it by name, other formats drop it."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,21 @@ class Looks:
     parts: tuple[MeshPart, ...]
     materials: tuple[Material, ...]
     textures: tuple[Texture, ...] = ()
+
+    def at_hand(self) -> Looks:
+        """Return the looks without textures whose pictures are missing."""
+        kept = [number for number, texture in enumerate(self.textures) if texture.data]
+        if len(kept) == len(self.textures):
+            return self
+        places: dict[int | None, int] = {number: place for place, number in enumerate(kept)}
+        materials = tuple(
+            replace(
+                material, texture=places.get(material.texture), normal=places.get(material.normal),
+                specular=places.get(material.specular),
+            )
+            for material in self.materials
+        )  # fmt: skip
+        return replace(self, materials=materials, textures=tuple(self.textures[number] for number in kept))
 
 
 def scaled_looks(looks: Looks, factor: float) -> Looks:

@@ -25,6 +25,7 @@ from footplant.cli.output import (
     working,
 )
 from footplant.cli.robot import Order, RobotFile, convert_robot_file
+from footplant.cli.solving import write_beside
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
@@ -135,7 +136,9 @@ def convert(
         before = clips[0].contents if writing.character is None else {}
         before = {what: count for what, count in before.items() if not (what == "takes" and chosen)}
         lost += _lost_contents(target, clips, before, lost)
-    notes = [*clips[0].notes, *([] if floor is None else [f"{floor}; it was moved to {ground:g} m"])]
+        moving = [clip for clip in clips if len(clip.motion) > 1]
+        beside = [write_beside(target, moving, overwrite)] if moving and target.suffix.lower() == ".vrm" else []
+    notes = [*clips[0].notes, *beside, *([] if floor is None else [f"{floor}; it was moved to {ground:g} m"])]
     facts = {**_facts(file, out, clips), "lost": lost, "floor": None if floor is None else floor.level, "notes": notes}
     print_json(facts) if json else _print(f"{file} → {out}", facts)
 

@@ -140,7 +140,7 @@ class ResultOptions:
             after = count_written(target, result.character, 1)
             lost = [] if after is None else compare_contents(held, after, files=f"{target.suffix.lower()} files")
             if target.suffix.lower() == ".vrm":
-                further.append(_write_beside(target, result.clip, self.overwrite))
+                further.append(write_beside(target, [result.clip], self.overwrite))
             if self.report is not None:
                 write_report(result, self.report)
         if self.json:
@@ -174,8 +174,8 @@ def _take_options(target: Path, append: bool, held: Mapping[str, int], notes: li
     return {"keep_takes": append}
 
 
-def _write_beside(target: Path, clip: Clip, overwrite: bool) -> str:
-    """Write the motion as a VRM animation beside a .vrm file, which viewers play; return a note."""
+def write_beside(target: Path, clips: Sequence[Clip], overwrite: bool) -> str:
+    """Write the takes as VRM animations beside a .vrm file, which viewers play; return a note."""
     from footplant.errors import FootplantError
     from footplant.io import save
 
@@ -183,7 +183,7 @@ def _write_beside(target: Path, clip: Clip, overwrite: bool) -> str:
     if beside.exists() and not overwrite:
         return f"{beside} exists already and was left; --overwrite replaces it"
     try:
-        save(beside, clip)
+        save(beside, clips[0], **({"takes": clips} if len(clips) > 1 else {}))
     except FootplantError as error:
         return f"no {beside.name} was written: {error}"
     return f"viewers of VRM play {beside.name}, which was written beside it"
@@ -260,7 +260,10 @@ def _to_look_at(report: Report) -> list[str]:
     if report.after is not None and report.after.fidelity is not None:
         from footplant.quality.fidelity import in_one_line
 
-        lines.append(in_one_line(report.not_right))
+        line = in_one_line(report.not_right)
+        # figures beside a source are those of bodies of 1.7 m
+        own = " mm " not in line or 0.5 <= report.height <= 3.0
+        lines.append(line if own else f"{line} (mm on a body of 1.7 m; this one is {report.height:.3g} m)")
     return lines
 
 

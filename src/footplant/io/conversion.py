@@ -192,6 +192,8 @@ def _doubt_units(height: float, scale: float) -> list[str]:
         return []
     usual = ("cm", "mm", "m", "dm", "inch", "cmu", "foot")
     better = [name for name in usual if shortest <= height * UNITS[name] <= tallest]
+    # stylised characters may be no taller than a child
+    better = better or [name for name in usual if low <= height * UNITS[name] <= high]
     cure = f'units="{better[0]}" (--units {better[0]}) makes it {height * UNITS[better[0]]:.2f} m' if better else ""
     ratio = height * scale / HUMAN_HEIGHT
     factor = f"{ratio:.3g} times" if ratio >= 1 else f"1/{1 / ratio:.3g}"

@@ -13,10 +13,9 @@ import numpy as np
 from footplant.errors import FormatError
 from footplant.io.collada.document import ColladaDocument
 from footplant.io.gltf.pack import Packer
+from footplant.io.pictures import as_shared
 
 SHADINGS = ("phong", "blinn", "lambert", "constant")
-MIME = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
-"""First bytes of pictures → type; glTF has no place for others."""
 MAX_PICTURE_BYTES = 256 << 20
 
 
@@ -95,11 +94,12 @@ class LooksReader:
         text = (place.text or "").strip() if place is not None and inner is None else ""
         text = (inner.text or "").strip() if inner is not None else text
         data = self._read_picture(text) if text else b""
-        mime = next((kind for start, kind in MIME.items() if data.startswith(start)), None)
-        if mime is None:
-            why = "it is not beside the file" if not data else "only PNG and JPEG pictures are kept"
+        shared = as_shared(data)
+        if shared is None:
+            why = "it is not beside the file" if not data else "PNG, JPEG, Targa and bitmap pictures are kept"
             document.notes.append(f"the texture {text[-80:] or name!r} was not read: {why}")
             return None
+        mime, data = shared
         uri = f"data:{mime};base64,{base64.b64encode(data).decode('ascii')}"
         image = self.packer.append("images", {"name": name, "mimeType": mime, "uri": uri})
         return self.packer.append("textures", {"source": image})

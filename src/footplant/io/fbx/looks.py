@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 
 from footplant.io.fbx.mesh import Mesh, fan
 from footplant.io.fbx.process import Answer
+from footplant.io.pictures import as_shared, find_picture
 from footplant.looks import Looks, Material, MeshPart, MorphTarget, Texture
 
-MAX_TEXTURE_BYTES = 256 << 20
-"""Largest picture that is read, in the file or beside it."""
 MAX_MATERIALS = 4096
-MIME = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
-"""First bytes of pictures → type; other kinds have no place in glTF."""
 
 
 def read_looks(answer: Answer, placed: Sequence[tuple[Mesh, NDArray, int, bool]], notes: list[str]) -> Looks | None:
@@ -30,7 +27,8 @@ def read_looks(answer: Answer, placed: Sequence[tuple[Mesh, NDArray, int, bool]]
     if not isinstance(found, dict):
         return None
     textures, places = _textures(answer, found.get("textures"), notes)
-    materials = [_material(entry, places) for entry in _dicts(found.get("materials"))[:MAX_MATERIALS]]
+    shown = {number for number, place in places.items() if textures[place].data}
+    materials = [_material(entry, places, shown) for entry in _dicts(found.get("materials"))[:MAX_MATERIALS]]
     neutral = len(materials)
     materials.append(Material("neutral"))
     parts, start = [], 0
@@ -62,7 +60,7 @@ def _dicts(value: Any) -> list[dict]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _material(entry: dict, places: dict[int, int]) -> Material:
+def _material(entry: dict, places: dict[int, int], shown: set[int]) -> Material:
     color = entry.get("color")
     numbers = color if isinstance(color, list) and len(color) == 4 else [0.7, 0.7, 0.7, 1.0]
     red, green, blue, alpha = (
@@ -71,7 +69,7 @@ def _material(entry: dict, places: dict[int, int]) -> Material:
     texture = entry.get("texture")
     index = places.get(texture) if isinstance(texture, int) else None
     # where there is a texture, the colour beside it is what the program showed without
-    chosen = (red, green, blue, alpha) if index is None else (1.0, 1.0, 1.0, alpha)
+    chosen = (red, green, blue, alpha) if texture not in shown else (1.0, 1.0, 1.0, alpha)
     further = [
         places.get(number) if isinstance(number, int) else None for number in map(entry.get, ("normal", "specular"))
     ]
@@ -79,37 +77,28 @@ def _material(entry: dict, places: dict[int, int]) -> Material:
 
 
 def _textures(answer: Answer, listed: Any, notes: list[str]) -> tuple[list[Texture], dict[int, int]]:
-    """Return the pictures that could be read, and the file's number of each → its index."""
+    """Return the pictures, those that cannot be read by name alone, and the file's number of each → its index."""
     textures: list[Texture] = []
     places: dict[int, int] = {}
-    known: dict[bytes, int] = {}
+    known: dict[bytes | str, int] = {}
     for number, entry in enumerate(_dicts(listed)):
-        name = str(entry.get("file", "")).replace("\\", "/").rpartition("/")[2]
-        data = b""
+        stated = str(entry.get("file", "")).replace("\\", "/")
+        name = stated.rpartition("/")[2]
         if f"texture{number}" in answer.arrays:
             data = answer.array(f"texture{number}", "B").tobytes()
-        elif name and name not in (".", ".."):
-            data = _beside(Path(answer.header.path or ""), name)
-        mime = next((mime for start, mime in MIME.items() if data.startswith(start)), None)
-        if mime is None:
-            why = "it is not beside the file" if not data else "only PNG and JPEG pictures are kept"
+        else:
+            data = find_picture(Path(answer.header.path or ""), stated)
+        shared = as_shared(data)
+        if shared is None:
+            why = "it is not beside the file" if not data else "PNG, JPEG, Targa and bitmap pictures are kept"
             notes.append(f"the texture {name!r} was not read: {why}")
-            continue
-        if data not in known:
-            known[data] = len(textures)
-            textures.append(Texture(Path(name).stem or f"texture{number}", mime, data))
-        places[number] = known[data]
+            if not name:
+                continue
+        mime, content = shared or ("", b"")
+        key = content or name.lower()
+        if key not in known:
+            known[key] = len(textures)
+            title = Path(name).stem if content else name
+            textures.append(Texture(title or f"texture{number}", mime, content))
+        places[number] = known[key]
     return textures, places
-
-
-def _beside(path: Path, name: str) -> bytes:
-    """Return the bytes of a picture in the file's own folder, whatever the case of its name; nothing without it."""
-    try:
-        exact = path.parent / name
-        if not exact.is_file():
-            exact = next((file for file in path.parent.iterdir() if file.name.lower() == name.lower()), exact)
-        if exact.is_file() and exact.stat().st_size <= MAX_TEXTURE_BYTES:
-            return exact.read_bytes()
-    except OSError:
-        pass
-    return b""

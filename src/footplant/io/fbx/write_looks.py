@@ -11,14 +11,16 @@ from footplant.looks import Looks, MeshPart
 
 
 def add_materials(scene: FbxObjects, looks: Looks) -> list[np.int64]:
-    """Add all materials with their textures, whose pictures are embedded; return the materials' ids."""
+    """Add all materials with their textures; pictures at hand are embedded. Return the materials' ids."""
     textures = []
     for number, texture in enumerate(looks.textures):
         name = texture.name or f"texture{number + 1}"
-        file = f"{name}.{'png' if texture.mime == 'image/png' else 'jpg'}"
+        file = f"{name}.{'png' if texture.mime == 'image/png' else 'jpg'}" if texture.data else name
         path = properties(("Path", "KString", "XRefUrl", "", file))
         names = [record("Filename", file), record("RelativeFilename", file)]
-        clip = [record("Type", "Clip"), path, record("UseMipMap", 0), *names, record("Content", texture.data)]
+        clip = [record("Type", "Clip"), path, record("UseMipMap", 0), *names]
+        if texture.data:
+            clip.append(record("Content", texture.data))
         video = scene.add("Video", name, "Video", "Clip", clip)
         inside = [
             record("Type", "TextureVideoClip"),

@@ -77,7 +77,7 @@ def _make_static_document(character: Character, skeleton: Skeleton, mesh: str) -
         shape = bone_skin(skeleton)
     if shape is not None and shape.looks is not None and shape is character.skin:
         packer.append("skins", _skin(packer, shape, len(skeleton), character.name))
-        roots += add_looks(packer, shape, shape.looks, character.name)
+        roots += add_looks(packer, shape, shape.looks.at_hand(), character.name)
     elif shape is not None:
         packer.append("skins", _skin(packer, shape, len(skeleton), character.name))
         packer.append("materials", _material())

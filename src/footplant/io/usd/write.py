@@ -63,9 +63,10 @@ def write_new(path: str | Path, clip: Clip, clips: Sequence[Clip], skin: Skin | 
         lowest, highest = joints.min(axis=0), joints.max(axis=0)
         pictures: list[tuple[str, bytes]] = []
         if skin is not None and skin.looks is not None:
-            pictures = picture_files(skin.looks)
+            looks = skin.looks.at_hand()
+            pictures = picture_files(looks)
             folder = "" if path.suffix.lower() == ".usdz" else f"./{path.stem}_textures/"
-            surfaces = add_materials(stage, place.AppendChild(LOOKS), skin.looks, [folder + n for n, _ in pictures])
+            surfaces = add_materials(stage, place.AppendChild(LOOKS), looks, [folder + n for n, _ in pictures])
             reach = 0.0
             for part in skin.looks.parts:
                 if part.stop <= part.start:
