@@ -83,40 +83,40 @@ def _no_arms(motion, **_):
 
 
 VARIANTS: dict[str, Callable | None] = {
-    "as it is": None,
-    "limbs as rough as copied": partial(patched, edit, "no_rougher", _same),
-    "palms that only rest on the body hold": partial(patched, edit, "without_idle_palms", _same),
+    "unchanged": None,
+    "no smoothing of copied limb rotations": partial(patched, edit, "no_rougher", _same),
+    "palms resting on the body treated as contacts": partial(patched, edit, "without_idle_palms", _same),
     "steps not widened with the hips": partial(patched, edit, "hip_width", lambda _: 0.0),
-    "balls not moved to the toe tips": partial(patched, edit, "with_toe_tips", _same),
-    "toes as copied": partial(patched, planting, "flatten_toes", _same),
-    "toe tips in the ground": partial(patched, planting, "lift_toe_tips", _same),
-    "heel and ball as far apart as planned": partial(patched, planting, "_as_long_as_the_foot", _same),
-    "pelvis does not turn": leg_setting(turn=1e6),
-    "pelvis turns ten times as easily": leg_setting(turn=0.1),
-    "hips cost nothing": leg_setting(hips=1e-6),
-    "hips cost ten times as much": leg_setting(hips=0.2),
-    "knees cost a tenth": leg_setting(knee=0.02),
-    "knees cost ten times as much": leg_setting(knee=2.0),
-    "hips twice as slow": leg_setting(hips_time=0.16),
-    "ankles twice as slow": leg_setting(ankle_time=0.12),
-    "knees twice as slow": leg_setting(knee_time=0.1),
-    "no least number of frames": leg_setting(least_frames=0.0),
-    "slopes never a secant": leg_setting(far=math.pi),
-    "slopes of nearly straight knees": leg_setting(steep=math.radians(2.0)),
-    "knees bent by 5 degrees at least": leg_setting(least_flexion=math.radians(5.0)),
-    "eight steps": leg_setting(steps=8),
-    "slopes updated to the end": leg_setting(slope_steps=20),
-    "knees bent backwards straighten at once": leg_setting(softness=math.radians(0.1)),
-    "legs bend about their hinge alone": leg_setting(own_plane=(math.radians(170.0), math.radians(175.0))),
-    "legs bend in their own plane alone": leg_setting(own_plane=(math.radians(0.0), math.radians(0.5))),
-    "planted hands at full reach": leg_setting(arm_reach=1.0),
+    "ball contacts not moved to the toe tips": partial(patched, edit, "with_toe_tips", _same),
+    "toe rotations as copied": partial(patched, planting, "flatten_toes", _same),
+    "toe tips may penetrate the ground": partial(patched, planting, "lift_toe_tips", _same),
+    "planned distance of heel and ball kept": partial(patched, planting, "_as_long_as_the_foot", _same),
+    "pelvis does not rotate": leg_setting(turn=1e6),
+    "pelvis rotation costs a tenth": leg_setting(turn=0.1),
+    "hip displacement costs nothing": leg_setting(hips=1e-6),
+    "hip displacement costs ten times as much": leg_setting(hips=0.2),
+    "knee flexion costs a tenth": leg_setting(knee=0.02),
+    "knee flexion costs ten times as much": leg_setting(knee=2.0),
+    "time constant of the hips doubled": leg_setting(hips_time=0.16),
+    "time constant of the ankles doubled": leg_setting(ankle_time=0.12),
+    "time constant of the knees doubled": leg_setting(knee_time=0.1),
+    "no minimum time constant in frames": leg_setting(least_frames=0.0),
+    "knee slope never a secant": leg_setting(far=math.pi),
+    "knee slope down to 2° of flexion": leg_setting(steep=math.radians(2.0)),
+    "minimum knee flexion of 5°": leg_setting(least_flexion=math.radians(5.0)),
+    "at most eight steps": leg_setting(steps=8),
+    "knee slopes updated in every step": leg_setting(slope_steps=20),
+    "hyperextended knees straightened without easing": leg_setting(softness=math.radians(0.1)),
+    "leg plane from the hinge axis only": leg_setting(own_plane=(math.radians(170.0), math.radians(175.0))),
+    "leg plane from the leg's own pose only": leg_setting(own_plane=(math.radians(0.0), math.radians(0.5))),
+    "planted hands up to full reach": leg_setting(arm_reach=1.0),
     "feet keep their roll": foot_setting(most_roll=0.0),
-    "feet turn in half the time": foot_setting(turn_time=0.06),
-    "heel and ball without crossfade": foot_setting(crossfade=0.0),
-    "free ends of pivots in the ground": foot_setting(rounds=0),
-    "no depth is left": foot_setting(depth=0.0),
-    "plants in the ground let go at once": foot_setting(settle=0.0),
-    "no arms": partial(patched, edit, "solve_arms", _no_arms),
+    "time constant of foot rotation halved": foot_setting(turn_time=0.03),
+    "no crossfade between heel and ball": foot_setting(crossfade=0.0),
+    "free end of a pivoting foot may penetrate": foot_setting(rounds=0),
+    "no residual penetration allowed": foot_setting(depth=0.0),
+    "penetrating plants released without easing": foot_setting(settle=0.0),
+    "no arm stage": partial(patched, edit, "solve_arms", _no_arms),
 }
 
 
@@ -148,7 +148,7 @@ def main() -> None:
     pairs = all_pairs(arguments.data)
     pairs = random.Random(arguments.seed).sample(pairs, min(arguments.pairs, len(pairs)))
     if not arguments.json:
-        print(f"{'variant':<40}" + "".join(f"{heading:>9}" for heading in COLUMNS.values()))
+        print(f"{'variant':<52}" + "".join(f"{heading:>9}" for heading in COLUMNS.values()))
     table = {}
     for name, variant in VARIANTS.items():
         if not any(word in name for word in arguments.only.split(",")):
@@ -159,7 +159,7 @@ def main() -> None:
             with variant():
                 table[name] = measure(pairs, arguments.data, arguments.frames)
         if not arguments.json:
-            print(f"{name:<40}" + "".join(f"{table[name][figure]:9.2f}" for figure in COLUMNS), flush=True)
+            print(f"{name:<52}" + "".join(f"{table[name][figure]:9.2f}" for figure in COLUMNS), flush=True)
     if arguments.json:
         print_figures(
             {f"{name}, {figure}": value for name, row in table.items() for figure, value in row.items()}, as_json=True
