@@ -5,7 +5,9 @@ Nothing is solved here: every edit calls the function of `footplant.edits` that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,19 +17,34 @@ import numpy as np
 from footplant.constraints import Constraint, Footplant, Position, from_data
 from footplant.constraints.drags import Drag, Turn, drags_from_data
 from footplant.constraints.fields import Fields
-from footplant.constraints.naming import read_point
-from footplant.editor.objects import doorways_of, read_objects
-from footplant.editor.state import EditorState, Mark, moved_marks, opened, plant_mark
+from footplant.constraints.naming import point_data, read_point
+from footplant.editor.bounds import refuse_absurd
+from footplant.editor.footsteps import (
+    SHORTEST,
+    add_step,
+    broken_limits,
+    change_step,
+    conflicts,
+    delete_step,
+    find_step,
+    giving_way,
+    join_steps,
+    split_step,
+)
+from footplant.editor.objects import doorways_of
+from footplant.editor.state import EditorState, Mark, constraints_of, opened, plant_mark
 from footplant.edits.drag import Manipulation, begin
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.problem import Progress
+from footplant.problem import Problem, Progress, Report, Status, evaluate_constraints
 from footplant.result import Result
 from footplant.solve.methods import NAMES
+from footplant.solve.window import drag_pin, latest_drags
 
 Edit = Mapping[str, Any]
-SHORTEST = 2
-"""Fewest frames of a bar when its ends are dragged together."""
+STEP_EDITS = ("change", "delete", "split", "join", "add")
+LAZY = ("mark", "remove", "plant", "pin", "constraints", "step")
+"""Edits that change marks only: the motion is solved when it is needed, once for all of them."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +69,10 @@ class EditContext:
 
 def apply(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     """Return the state after an edit."""
-    fields = Fields(edit, "", None)
-    kind = fields.choice("kind", _KINDS, "kind of edit")
+    kind = Fields(edit, "", None).choice("kind", _KINDS, "kind of edit")
+    refuse_absurd(edit, state.character.height)
+    if kind not in LAZY:
+        state = solved(state, context.progress)
     return _KINDS[kind](edit, state, context)
 
 
@@ -68,13 +87,35 @@ def describe(edit: Edit, state: EditorState) -> str:
         mark = state.mark(int(edit["id"]))
         name = mark.constraint.title if mark else "constraint"
         return f"{'Delete' if kind == 'remove' else 'Change'} {name}"
+    if kind == "step":
+        return _step_title(edit, state)
+    if kind == "stack":
+        return {"set": "Change", "on": "Switch on", "off": "Switch off", "delete": "Remove", "duplicate": "Duplicate",
+                "move": "Reorder"}[edit["do"]] + f" {edit.get('title', 'an operator')}"  # fmt: skip
     titles = {
         "pin": "Pin {point}", "plant": "Plant {point}", "method": "Solve by {name}",
         "retarget": "Retarget to {character}", "terrain": "Terrain {ground}",
         "repair": "Repair the feet", "objects": "Arrange the scene",
         "path": "Bend the path", "blend": "Blend with {clips}", "constraints": "Add constraints",
+        "trim": "Trim to {start}–{end}", "retime": "Play at {speed} times the speed", "mirror": "Mirror",
     }  # fmt: skip
     return titles[kind].format(**{key: _as_text(value) for key, value in edit.items()})
+
+
+def _step_title(edit: Edit, state: EditorState) -> str:
+    what = edit.get("do", "change")
+    if what == "add":
+        return f"Add a {edit['foot']} step at {edit['start']}"
+    try:
+        name = find_step(state, dict(edit)).title
+    except ConstraintError:
+        name = "step"
+    word = {"delete": "Delete", "split": "Split", "join": "Join"}.get(what)
+    if word is None:
+        keys = {"move": "Move", "turn": "Turn", "shift": "Shift", "onset": "Stretch", "release": "Stretch",
+                "free": "Release", "ramp": "Ease"}  # fmt: skip
+        word = next((title for key, title in keys.items() if key in edit), "Change")
+    return f"{word} {name}"
 
 
 def _as_text(value: Any) -> str:
@@ -94,11 +135,21 @@ def ready(state: EditorState, progress: Progress | None = None) -> Manipulation:
 
 
 def manipulation_of(state: EditorState, progress: Progress | None = None) -> Manipulation:
-    """Build the manipulation from the clip, the marks and the drags of a state."""
-    made = begin(
-        (state.clip.motion, state.character), state.constraints, keep_plants=False, progress=progress
-    )  # fmt: skip
-    for edit in state.drags:
+    """Build the manipulation from the clip, the marks and the drags of a state.
+
+    The quick solve knows no joint limits: where it breaks some that the clip keeps, the clip is fitted within them, and
+    what is then out of reach is a conflict.
+    """
+    constraints = constraints_of(giving_way(state, state.asked))
+    made = begin((state.clip.motion, state.character), constraints, keep_plants=False, progress=progress)
+    if broken_limits(state, made.motion).any():
+        from footplant.edits.fit import fit
+
+        fitted = fit(replace(state.clip, others=()), constraints, keep_plants=False, progress=progress)
+        made = replace(made, history=(replace(made.history[0], motion=fitted.motion),))
+    for number, edit in enumerate(state.drags):
+        if progress is not None:
+            progress("drags", number / len(state.drags))
         made = made.again(edit)
     return _trimmed(made)
 
@@ -110,28 +161,66 @@ def _trimmed(made: Manipulation) -> Manipulation:
 
 def _after(state: EditorState, made: Manipulation) -> EditorState:
     made = _trimmed(made)
-    return replace(
-        state, motion=made.motion, manipulation=made, drags=made.edits, marks=moved_marks(state.marks, made.constraints)
-    )
+    held = [mark.id for mark in giving_way(state, state.asked)]
+    placed = dict(zip(held, made.constraints, strict=True))
+    marks = tuple(_at_place(mark, placed.get(mark.id)) for mark in state.asked)
+    return replace(state, motion=made.motion, manipulation=made, drags=made.edits, marks=marks, stale=False, held=True)
+
+
+def _at_place(mark: Mark, solved: Constraint | None) -> Mark:
+    """Return a mark where it was solved: dragging a foot moves its footplants, a free one has found its place."""
+    constraint = mark.constraint
+    if isinstance(constraint, Footplant) and isinstance(solved, Footplant):
+        return replace(mark, constraint=replace(constraint, place=solved.place, ramp=solved.ramp))
+    return mark
+
+
+def solved(state: EditorState, progress: Progress | None = None) -> EditorState:
+    """Return the state with its motion solved under its marks and drags, and a report on that motion."""
+    if not state.stale:
+        return state
+    started = time.perf_counter()
+    made = manipulation_of(state, progress)
+    after = _after(state, made)
+    notes = made.report().notes if after.drags else ()
+    return replace(after, report=fresh_report(after, "footsteps", notes, time.perf_counter() - started))
+
+
+def fresh_report(state: EditorState, method: str, notes: Sequence[str] = (), seconds: float = 0.0) -> Report:
+    """Return a report on the motion of a state: every footplant, pin and drag, and whether it holds."""
+    pins = tuple(drag_pin(drag) for drag in latest_drags(state.drags))
+    held = constraints_of(giving_way(state, [replace(mark, free=False) for mark in state.marks]))
+    kinematics = Kinematics(state.motion)
+    entries = evaluate_constraints(Problem(state.motion, state.character, (*held, *pins)), kinematics)
+    found = conflicts(state)
+    status = Status.SOLVED
+    if any(entry["kind"] in ("overlap", "fast") for entry in found):
+        status = Status.CONFLICT
+    elif found or any(entry.hard and not entry.met for entry in entries):
+        status = Status.UNREACHABLE
+    said = dict.fromkeys([*(entry["text"] for entry in found), *notes])
+    return Report(method, status, state.character.height, entries, notes=tuple(said), seconds=seconds)
 
 
 def _apply_manual_edit(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
-    """Apply a drag or a joint rotation: only its window is solved. The report is that of the drags."""
+    """Apply a drag or a joint rotation: only its window is solved. The report covers drags and footplants."""
     (edited,) = drags_from_data([dict(edit)], state.character, frames=len(state.motion))
+    started = time.perf_counter()
+    state = solved(state, context.progress)
     made = ready(state, context.progress).again(edited)
-    return replace(_after(state, made), report=made.report())
+    after = _after(state, made)
+    return replace(after, report=fresh_report(after, "drag", made.report().notes, time.perf_counter() - started))
 
 
-def _solved_under(state: EditorState, marks: tuple[Mark, ...], context: EditContext) -> EditorState:
-    """Return the state with other marks: the clip is solved under them, and the manual edits are applied again."""
-    changed = replace(state, marks=marks, manipulation=None)
-    return _after(changed, manipulation_of(changed, context.progress))
+def _asked(state: EditorState, marks: Sequence[Mark], **changes: Any) -> EditorState:
+    """Return the state with other marks, to be solved when its motion is needed."""
+    return replace(state, asked=tuple(marks), marks=tuple(marks), manipulation=None, stale=True, **changes)
 
 
 def _mark(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     """Move, resize, ramp or release a mark."""
     fields = Fields(edit, "", None)
-    mark = _existing_mark(state, fields)
+    mark = _existing_mark(state, edit)
     start, end = mark.interval
     start, end = fields.integer("start", start), fields.integer("end", end)
     start = min(max(start, 0), len(state.motion) - SHORTEST)
@@ -140,26 +229,83 @@ def _mark(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     constraint: Constraint = replace(mark.constraint, frames=range(start, end))
     if "ramp" in fields:
         ramp = fields.vector("ramp", 2).tolist()
-        constraint = replace(constraint, ramp=(max(ramp[0], 0.0), max(ramp[1], 0.0)))
+        constraint = replace(constraint, ramp=(min(max(ramp[0], 0.0), 5.0), min(max(ramp[1], 0.0), 5.0)))
     place = fields.vector("place", 3, None)
     if place is not None and isinstance(constraint, Footplant):
         constraint = replace(constraint, place=place)
     elif place is not None and isinstance(constraint, Position):
         constraint = replace(constraint, target=place)
-    changed = Mark(mark.id, constraint, free)
-    return _solved_under(state, tuple(changed if m.id == mark.id else m for m in state.marks), context)
+    changed = replace(mark, constraint=constraint, free=free)
+    return _asked(state, [changed if m.id == mark.id else m for m in state.asked])
 
 
-def _existing_mark(state: EditorState, fields: Fields) -> Mark:
-    mark = state.mark(fields.integer("id"))
+def _existing_mark(state: EditorState, edit: Edit) -> Mark:
+    """Return the mark that an edit refers to: by what it holds and when (`at`), else by its number."""
+    at, number = edit.get("at"), Fields(edit, "", None).integer("id")
+    if isinstance(at, Mapping):
+        start, end = int(at.get("start", 0)), int(at.get("end", 0))
+        shared = [
+            (min(m.interval[1], end) - max(m.interval[0], start), m)
+            for m in state.asked
+            if mark_name(m, state) == at.get("point")
+        ]
+        common, best = max(shared, key=lambda entry: entry[0], default=(0, None))
+        if best is not None and common > 0:
+            return best
+        raise ConstraintError(f"expected {at.get('point')} to be held around frame {start}, got nothing there")
+    mark = next((mark for mark in state.asked if mark.id == number), None)
     if mark is None:
-        raise ConstraintError(f"expected the number of an existing constraint, got {fields.integer('id')}")
+        raise ConstraintError(f"expected the number of an existing constraint, got {number}")
     return mark
 
 
+def mark_name(mark: Mark, state: EditorState) -> str:
+    """Return what a mark holds, as text that stays the same when the clip is solved again."""
+    return f"{type(mark.constraint).__name__} {json.dumps(point_text(mark, state))}"
+
+
+def point_text(mark: Mark, state: EditorState) -> Any:
+    """Return the point of a mark, JSON-ready; None for a constraint without one."""
+    point = getattr(mark.constraint, "point", None)
+    return None if point is None else point_data(point, state.character)
+
+
+def referring(edit: Edit, state: EditorState) -> dict[str, Any]:
+    """Return an edit with the place in time of the footstep or mark that it refers to by number (`at`).
+
+    Numbers change when something earlier in the stack does; what the edit meant is then found by its place.
+    """
+    made = dict(edit)
+    if made.get("kind") == "step" and made.get("do") != "add":
+        step = find_step(state, made)
+        made["at"] = {"foot": step.side, "start": step.start, "end": step.end}
+    elif made.get("kind") in ("mark", "remove"):
+        mark = _existing_mark(state, made)
+        made["at"] = {"point": mark_name(mark, state), "start": mark.interval[0], "end": mark.interval[1]}
+    return made
+
+
 def _remove(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
-    mark = _existing_mark(state, Fields(edit, "", None))
-    return _solved_under(state, tuple(m for m in state.marks if m.id != mark.id), context)
+    mark = _existing_mark(state, edit)
+    return _asked(state, [m for m in state.asked if m.id != mark.id])
+
+
+def _step(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Change, delete, split, join or add a footstep."""
+    values, number = dict(edit), state.next_mark
+    what = Fields(edit, "", None).choice("do", STEP_EDITS, "change of a footstep") if "do" in edit else "change"
+    if what == "change":
+        marks = change_step(values, state)
+    elif what == "delete":
+        marks = delete_step(values, state)
+    elif what == "join":
+        marks = join_steps(values, state)
+    elif what == "split":
+        marks, number = split_step(values, state)
+    else:
+        state = solved(state, context.progress)
+        marks, number = add_step(values, state)
+    return _asked(state, marks, next_mark=number)
 
 
 def _plant(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
@@ -167,14 +313,15 @@ def _plant(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     fields = Fields(edit, "", None)
     point, name = read_point(fields, "point", state.character), str(edit["point"])
     start, end = _interval(fields, len(state.motion))
-    if any(m.interval[0] < end and start < m.interval[1] for m in state.marks if _point_of(m) == point):
+    if any(m.interval[0] < end and start < m.interval[1] for m in state.asked if _point_of(m) == point):
         raise ConstraintError(f"expected frames in which {name!r} is not held yet, got {start}–{end - 1}")
+    state = solved(state, context.progress)
     places = Kinematics(state.motion[start:end]).point(point)
     place = np.median(places, axis=0)
     if state.ground is not None:
         place[1] = float(state.ground.height(place[None, ::2])[0])
     mark = plant_mark(state.next_mark, name, point, (start, end), place)
-    return _solved_under(replace(state, next_mark=state.next_mark + 1), (*state.marks, mark), context)
+    return _asked(state, (*state.asked, mark), next_mark=state.next_mark + 1)
 
 
 def _point_of(mark: Mark) -> Any:
@@ -195,6 +342,7 @@ def _pin(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     start, end = _interval(fields, len(state.motion))
     target = fields.vector("target", 3, None)
     if target is None:
+        state = solved(state, context.progress)
         frame = min(max(fields.integer("frame", start), 0), len(state.motion) - 1)
         target = Kinematics(state.motion[frame]).point(point)[0]
     ramp = fields.vector("ramp", 2, None)
@@ -204,7 +352,7 @@ def _pin(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
         ramp=(0.2, 0.2) if ramp is None else (float(ramp[0]), float(ramp[1])),
     )  # fmt: skip
     mark = Mark(state.next_mark, constraint)
-    return _solved_under(replace(state, next_mark=state.next_mark + 1), (*state.marks, mark), context)
+    return _asked(state, (*state.asked, mark), next_mark=state.next_mark + 1)
 
 
 def _constraints(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
@@ -212,7 +360,7 @@ def _constraints(edit: Edit, state: EditorState, context: EditContext) -> Editor
     made = from_data(edit["constraints"], state.character, frames=len(state.motion), fps=state.motion.fps)
     first = state.next_mark
     marks = tuple(Mark(first + n, constraint) for n, constraint in enumerate(made))
-    return _solved_under(replace(state, next_mark=first + len(marks)), (*state.marks, *marks), context)
+    return _asked(state, (*state.asked, *marks), next_mark=first + len(marks))
 
 
 def wanted_constraints(state: EditorState) -> tuple[Constraint, ...]:
@@ -223,7 +371,7 @@ def wanted_constraints(state: EditorState) -> tuple[Constraint, ...]:
         if isinstance(drag, Drag)
         for r in (3.5 * drag.spacing / 30.0,)
     ]
-    return (*state.constraints, *pins)
+    return (*constraints_of(giving_way(state, state.marks)), *pins)
 
 
 def solve_by(name: str, state: EditorState, context: EditContext) -> Result:
@@ -249,10 +397,11 @@ def _method(edit: Edit, state: EditorState, context: EditContext) -> EditorState
     """Solve the whole clip again by a method; later drags continue from there."""
     name = Fields(edit, "", None).text("name")
     solution = solve_by(name, state, context)
-    solved = replace(state.clip, motion=solution.motion)
+    clip = replace(state.clip, motion=solution.motion)
     return replace(
-        state, clip=solved, motion=solution.motion, method=name, manipulation=None, drags=(), report=solution.report
-    )
+        state, clip=clip, motion=solution.motion, method=name, manipulation=None, drags=(), asked=state.marks,
+        report=solution.report, held=True,
+    )  # fmt: skip
 
 
 def _retarget(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
@@ -290,7 +439,7 @@ def _path(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     from footplant.edits.path import bend
 
     if state.ground is not None:
-        raise ConstraintError("expected a motion on level ground to bend its path: undo the terrain, bend, and redo it")
+        raise ConstraintError("expected a motion on level ground to bend its path: put the path before the terrain")
     points = Fields(edit, "", None).rows("points", 2)
     clip = replace(state.clip, motion=state.motion)
     solution = bend(clip, curves.through(points), timing="arc", contacts=state.contacts(), progress=context.progress)
@@ -325,8 +474,33 @@ def _repair(edit: Edit, state: EditorState, context: EditContext) -> EditorState
     return opened(replace(clip, motion=solution.motion), like=state, report=solution.report)
 
 
-def _objects(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
-    return replace(state, objects=read_objects(edit["objects"]))
+def _everyday(state: EditorState, made: Result) -> EditorState:
+    """Return the state of a clip that was trimmed, retimed or mirrored; constraints are detected anew."""
+    return opened(replace(made.clip, layout=None), like=state, report=made.report)
+
+
+def _trim(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Keep some frames, both ends included."""
+    from footplant.edits.everyday import trim
+
+    fields = Fields(edit, "", None)
+    frames = (fields.integer("start"), fields.integer("end"))
+    return _everyday(state, trim(replace(state.clip, motion=state.motion), frames=frames))
+
+
+def _retime(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Play the clip faster or slower at the same frame rate, with its footplants kept."""
+    from footplant.edits.everyday import resample
+
+    speed, fps = Fields(edit, "", None).number("speed"), state.motion.fps
+    faster = replace(state.clip, motion=replace(state.motion, fps=fps * speed), others=())
+    return _everyday(state, resample(faster, fps))
+
+
+def _mirror(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    from footplant.edits.everyday import mirror
+
+    return _everyday(state, mirror(replace(state.clip, motion=state.motion)))
 
 
 _KINDS: dict[str, Callable[[Edit, EditorState, EditContext], EditorState]] = {
@@ -343,5 +517,8 @@ _KINDS: dict[str, Callable[[Edit, EditorState, EditContext], EditorState]] = {
     "path": _path,
     "blend": _blend,
     "repair": _repair,
-    "objects": _objects,
+    "trim": _trim,
+    "retime": _retime,
+    "mirror": _mirror,
+    "step": _step,
 }

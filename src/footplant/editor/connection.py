@@ -231,7 +231,7 @@ class Connection:
 
     def go(self, request: Request) -> None:
         before = self.session.state
-        self.session.go(int(request["position"]))
+        self.session.go(int(request["position"]), self.progress)
         self._changed_to(before)
 
     def drag(self, request: Request) -> None:

@@ -11,7 +11,9 @@ from footplant.constraints import Footplant, Position
 from footplant.constraints.drags import Drag
 from footplant.constraints.naming import point_data
 from footplant.contacts.detection import FEET
+from footplant.editor.footsteps import Footstep, conflicts, footsteps
 from footplant.editor.session import Session
+from footplant.editor.stack import entries
 from footplant.editor.state import EditorState, Mark, find_plants
 from footplant.feet.travel import find_travel
 from footplant.geometry import Plane
@@ -54,6 +56,9 @@ def document(session: Session) -> dict[str, Any]:
              "spacing": edit.spacing, "target": list(edit.target) if isinstance(edit, Drag) else None}
             for edit in state.drags
         ],
+        "steps": [_step(step, state) for step in footsteps(state)],
+        "conflicts": conflicts(state),
+        "stack": entries(session.stack, session.failed, state),
         "history": [step.title for step in session.steps],
         "position": session.position,
         "unsaved": session.unsaved,
@@ -61,6 +66,25 @@ def document(session: Session) -> dict[str, Any]:
         "ground": state.ground_name,
         "objects": list(state.objects),
         "report": None if state.report is None else report(state.report),
+    }  # fmt: skip
+
+
+def _step(step: Footstep, state: EditorState) -> dict[str, Any]:
+    names = {point: name for name, point in state.character.contacts.items()}
+
+    def name_of(mark: Mark) -> str:
+        return names[mark.constraint.point]  # type: ignore[attr-defined]
+
+    return {
+        "id": step.id, "side": step.side, "track": f"{step.side}_foot", "title": step.title, "start": step.start,
+        "end": step.end, "marks": [mark.id for mark in step.marks], "place": step.pivot.tolist(),
+        "heading": step.heading(name_of), "free": any(mark.free for mark in step.marks),
+        "ramp": [max(mark.constraint.ramp[n] for mark in step.marks) for n in (0, 1)],
+        "phases": [
+            {"part": name_of(mark).rpartition("_")[2], "start": mark.interval[0], "end": mark.interval[1],
+             "place": np.asarray(mark.constraint.place).tolist()}  # type: ignore[attr-defined]
+            for mark in step.marks
+        ],
     }  # fmt: skip
 
 

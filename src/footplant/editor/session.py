@@ -8,8 +8,9 @@ from typing import Any
 
 from footplant.clip import Clip
 from footplant.editor import journal as journals
-from footplant.editor.actions import Edit, EditContext, apply, describe
+from footplant.editor.actions import Edit, EditContext, describe, referring
 from footplant.editor.journal import Journal
+from footplant.editor.stack import Evaluation, Stack, folded, operator_title
 from footplant.editor.state import EditorState, opened
 from footplant.errors import ConstraintError, FootplantError
 from footplant.problem import Progress
@@ -45,17 +46,39 @@ class Session:
     saved: int = 0
     """Position of the last save."""
     memory: int = MEMORY
-    _states: dict[int, EditorState] = field(default_factory=dict, repr=False)
-    """Position → cached state."""
+    first: EditorState | None = field(default=None, repr=False)
+    """The state without edits, if it is known."""
+    _evaluation: Evaluation = field(init=False, repr=False)
+    _stacks: list[Stack] = field(default_factory=lambda: [Stack()], repr=False)
+    """The stack at every position."""
+    _now: tuple[int, EditorState, dict[int, str]] | None = field(default=None, init=False, repr=False)
+    """Position, its state, and its operators that failed."""
 
     def __post_init__(self) -> None:
         """Create the state without edits."""
-        self._states.setdefault(0, opened(self.origin))
+        self._evaluation = Evaluation(self.first or opened(self.origin), self.memory)
 
     @property
     def state(self) -> EditorState:
         """Return the state with all applied edits."""
-        return self._state_at(self.position)
+        return self._evaluated()[0]
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """Return the operators that could not be applied again, with the reason."""
+        return self._evaluated()[1]
+
+    @property
+    def stack(self) -> Stack:
+        """Return the operators of the current position."""
+        return self._stacks[self.position]
+
+    def _evaluated(self) -> tuple[EditorState, dict[int, str]]:
+        if self._now is None or self._now[0] != self.position:
+            self._evaluation.memory = self.memory
+            state, failed = self._evaluation.of(self.stack, EditContext(self.journal.files))
+            self._now = self.position, state, failed
+        return self._now[1], self._now[2]
 
     @property
     def unsaved(self) -> bool:
@@ -63,66 +86,58 @@ class Session:
         return self.position != self.saved
 
     def do(self, edit: Edit, progress: Progress | None = None) -> EditorState:
-        """Apply an edit and drop undone ones. An edit that fails changes nothing."""
-        copied = dict(edit)
+        """Apply an edit and drop undone ones. An edit that fails changes nothing.
+
+        progress is called once more before the edit takes effect, so that a cancelled one does not.
+        """
         before = self.state
-        after = apply(copied, before, EditContext(self.journal.files, progress))
-        self.record(copied, after)
+        copied = referring(edit, before)
+        stack, changed = folded(self.stack, copied)
+        if copied.get("kind") == "stack":
+            known = next((op for op in (*stack.operators, *self.stack.operators) if op.id == copied["id"]), None)
+            copied["title"] = "an operator" if known is None else operator_title(known, before)
+        self._evaluation.memory = self.memory
+        after, failed = self._evaluation.of(stack, EditContext(self.journal.files, progress), changed)
+        if progress is not None:
+            progress("saving", 1.0)
+        self._record(copied, describe(copied, before), stack, after, failed)
         return after
 
-    def record(self, edit: dict[str, Any], after: EditorState) -> None:
+    def _record(
+        self, edit: dict[str, Any], title: str, stack: Stack, after: EditorState, failed: dict[int, str]
+    ) -> None:
         """Add an edit with a known result to the list and the journal."""
-        step = Step(edit, describe(edit, self.state))
         self.journal.append({"edit": edit})
         if self.saved > self.position:
             self.saved = -1
         del self.steps[self.position :]
-        for later in [position for position in self._states if position > self.position]:
-            del self._states[later]
-        self.steps.append(step)
+        del self._stacks[self.position + 1 :]
+        self.steps.append(Step(edit, title))
+        self._stacks.append(stack)
         self.position += 1
-        self._keep(self.position, after)
+        self._now = self.position, after, failed
 
     def cache_state(self, state: EditorState) -> None:
         """Cache additional results for the current state (a prepared manipulation) with the same motion."""
-        self._states[self.position] = state
+        self._evaluation.remember(self.stack, state)
+        self._now = self.position, state, self.failed
 
-    def go(self, position: int) -> EditorState:
+    def go(self, position: int, progress: Progress | None = None) -> EditorState:
         """Undo or redo up to a position."""
         if not 0 <= position <= len(self.steps):
             raise ConstraintError(f"expected a position in the history in 0..{len(self.steps)}, got {position}")
         if position != self.position:
-            state = self._state_at(position)
+            context = EditContext(self.journal.files, progress)
+            state, failed = self._evaluation.of(self._stacks[position], context)
             self.journal.append({"go": position})
             self.position = position
-            return state
+            self._now = position, state, failed
         return self.state
 
     def mark_saved(self) -> None:
         """Record that the current state has been saved to a file."""
         self.journal.append({"saved": self.position})
         self.saved = self.position
-
-    def _state_at(self, position: int) -> EditorState:
-        if position not in self._states:
-            start = max(known for known in self._states if known < position)
-            state = self._states[start]
-            context = EditContext(self.journal.files)
-            for number in range(start, position):
-                state = apply(self.steps[number].edit, state, context)
-            self._keep(position, state)
-        return self._states[position]
-
-    def _keep(self, position: int, state: EditorState) -> None:
-        self._states[position] = state
-        each = state.motion.rotations.nbytes + state.motion.root.nbytes
-        most = max(self.memory // max(each, 1), 2)
-        # the first state is kept: all others can be computed from it
-        for old in sorted(self._states)[1:]:
-            if len(self._states) <= most:
-                break
-            if old not in (position, self.position):
-                del self._states[old]
 
 
 def head_of(source: str) -> dict[str, Any]:
@@ -138,8 +153,7 @@ def head_of(source: str) -> dict[str, Any]:
 
 def start(clip: Clip, source: str, folder: Path | None = None, state: EditorState | None = None) -> Session:
     """Start a session on a clip. state: the clip's state from `opened`, if known."""
-    known = {} if state is None else {0: state}
-    return Session(clip, journals.create(head_of(source), folder), _states=known)
+    return Session(clip, journals.create(head_of(source), folder), first=state)
 
 
 def recover(clip: Clip, folder: Path, progress: Progress | None = None) -> tuple[Session, list[str]]:

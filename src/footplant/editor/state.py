@@ -14,7 +14,7 @@ from footplant.constraints.drags import Drag, Turn
 from footplant.contacts.detection import FEET, Contacts, Plant, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.edits.drag import Manipulation
-from footplant.feet.steps import STEP_SETTINGS
+from footplant.feet.steps import STEP_SETTINGS, find_steps, foot_length
 from footplant.motion import Motion
 from footplant.problem import Report
 from footplant.skeleton import Character, Point
@@ -29,6 +29,8 @@ class Mark:
     constraint: Constraint
     free: bool = False
     """A don't-care footplant: it must not slide, but may be anywhere."""
+    step: int = -1
+    """Number of the footstep that it belongs to (see `editor.footsteps`); −1 for pins and palms."""
 
     @property
     def interval(self) -> tuple[int, int]:
@@ -45,6 +47,8 @@ class EditorState:
     """Start of direct manipulation: the file, or the result of retargeting, terrain or repair."""
     marks: tuple[Mark, ...]
     """Footplants and pins at their current positions."""
+    asked: tuple[Mark, ...]
+    """The same before any drag: dragging a planted foot moves its footplants."""
     motion: Motion
     """The clip's motion with all edits."""
     drags: tuple[Drag | Turn, ...] = ()
@@ -62,7 +66,11 @@ class EditorState:
     method: str = "hierarchical"
     """Method for solving whole clips."""
     report: Report | None = field(default=None, repr=False)
-    """Report of the last edit that solved the whole clip."""
+    """Report of the last edit, on this very motion; None for a clip as opened."""
+    held: bool = False
+    """Whether the motion was solved under the marks; those of a clip as opened, or retargeted, are only detected."""
+    stale: bool = False
+    """Whether `motion` has yet to be solved under `asked` and `drags`: see `actions.solved`."""
     next_mark: int = 0
     """Number of the next mark."""
 
@@ -74,11 +82,7 @@ class EditorState:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """Return the constraints in the order of the marks; don't-care footplants have no position."""
-        return tuple(
-            replace(mark.constraint, place=None) if mark.free and isinstance(mark.constraint, Footplant)
-            else mark.constraint
-            for mark in self.marks
-        )  # fmt: skip
+        return constraints_of(self.marks)
 
     def mark(self, number: int) -> Mark | None:
         """Return the mark of that number, or None."""
@@ -98,6 +102,15 @@ class EditorState:
         return replace(found, plants=tuple(sorted(plants, key=lambda plant: (plant.point, plant.start))))
 
 
+def constraints_of(marks: Sequence[Mark]) -> tuple[Constraint, ...]:
+    """Return the constraints of some marks, in their order; don't-care footplants have no position."""
+    return tuple(
+        replace(mark.constraint, place=None) if mark.free and isinstance(mark.constraint, Footplant)
+        else mark.constraint
+        for mark in marks
+    )  # fmt: skip
+
+
 def find_plants(clip: Clip, ground: Ground | None = None) -> Contacts:
     """Detect the clip's own footplants; none for a character without feet."""
     from footplant.geometry import Plane
@@ -107,31 +120,48 @@ def find_plants(clip: Clip, ground: Ground | None = None) -> Contacts:
     return Contacts((), (), len(clip.motion), clip.motion.fps, ground or Plane())
 
 
-def plant_mark(number: int, name: str, point: Point, interval: tuple[int, int], place: Any) -> Mark:
-    """Return a footplant of a contact point as a mark."""
+def plant_mark(number: int, name: str, point: Point, interval: tuple[int, int], place: Any, step: int = -1) -> Mark:
+    """Return a footplant of a contact point as a mark; step: the footstep that it belongs to."""
     start, end = interval
     constraint = Footplant(
         point=point, place=place, frames=range(start, end), ramp=STEP_SETTINGS.ramp,
         name=f"{name.replace('_', ' ')} {start}–{end - 1}",
     )  # fmt: skip
-    return Mark(number, constraint)
+    return Mark(number, constraint, step=step)
 
 
 def opened(clip: Clip, *, like: EditorState | None = None, **changes: Any) -> EditorState:
     """Return the state of a newly opened clip, its footplants as marks. like: keep this state's scene and numbers."""
     ground = changes.get("ground", like.ground if like else None)
     first = like.next_mark if like else 0
-    plants = find_plants(clip, ground).plants
+    contacts = find_plants(clip, ground)
+    steps = _step_numbers(contacts, clip.character, first)
     marks = tuple(
-        plant_mark(first + n, p.point, clip.character.contacts[p.point], (p.start, p.end), p.place)
-        for n, p in enumerate(plants)
-    )
-    fresh = {"clip": clip, "marks": marks, "motion": clip.motion, "next_mark": first + len(marks)}
+        plant_mark(
+            first + n, p.point, clip.character.contacts[p.point], (p.start, p.end), p.place,
+            steps.get((p.point, p.start, p.end), -1),
+        )
+        for n, p in enumerate(contacts.plants)
+    )  # fmt: skip
+    fresh = {
+        "clip": clip, "marks": marks, "asked": marks, "motion": clip.motion, "next_mark": first + len(marks),
+        "stale": False, "held": False,
+    }  # fmt: skip
     if like is None:
         return EditorState(**fresh, **changes)
     return replace(like, **({"drags": (), "manipulation": None, "path": ()} | fresh | changes))
 
 
-def moved_marks(marks: Sequence[Mark], constraints: Sequence[Constraint]) -> tuple[Mark, ...]:
-    """Return the marks with the constraints of a manipulation: dragging a foot moves its footplants."""
-    return tuple(replace(mark, constraint=constraint) for mark, constraint in zip(marks, constraints, strict=True))
+def _step_numbers(contacts: Contacts, character: Character, first: int) -> dict[tuple[str, int, int], int]:
+    """Return the number of the footstep of each plant (point, start, end): that of its first mark."""
+    if character.roles is None or not any(name in character.contacts for name in FEET):
+        return {}
+    sides = [side for side in ("left", "right") if f"{side}_heel" in character.contacts]
+    length = foot_length(character, sides[0]) if sides else 0.0
+    numbers = {(p.point, p.start, p.end): first + n for n, p in enumerate(contacts.plants)}
+    found = {}
+    for step in find_steps(contacts, length):
+        own = [(p.point, p.start, p.end) for p in (*step.heels, *step.balls)]
+        lead = min(numbers[plant] for plant in own)
+        found |= dict.fromkeys(own, lead)
+    return found
