@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated
 
 import typer
@@ -40,17 +41,19 @@ def edit(
     """
     from footplant.cli.output import note, print_json, working
     from footplant.editor.hub import Hub
-    from footplant.editor.server import new_token, open_socket, serve
+    from footplant.editor.server import listen, opening_page, serve
     from footplant.errors import FormatError
     from footplant.io import load_character
 
-    listener = open_socket(port)
+    listener, token = listen(file, port)
     clip = load_clip(file, reading)
     if not len(clip.motion):
         raise FormatError("expected a clip with frames to edit, got none", path=file)
     if to is not None:
         with working(f"reading {to}"):
             load_character(to)
+
+    pages = contextlib.ExitStack()
 
     def started(address: str) -> None:
         if json:
@@ -64,6 +67,7 @@ def edit(
         if browser:
             import webbrowser
 
-            webbrowser.open(address)
+            webbrowser.open(pages.enter_context(opening_page(address)))
 
-    serve(Hub(file, clip, to=to), listener, new_token(), started)
+    with pages:
+        serve(Hub(file, clip, to=to), listener, token, started)

@@ -61,8 +61,9 @@ class EditContext:
 
         if name.startswith(SAMPLE):
             return name
-        path = self.files / Path(name).name
-        if not path.is_file():
+        parts = name.split("/")
+        path = self.files.joinpath(*(Path(part).name for part in parts)) if len(parts) <= 2 and all(parts) else None
+        if path is None or ".." in parts or not path.is_file():
             raise ConstraintError(f"expected an uploaded file, got {name!r}")
         return str(path)
 
@@ -405,14 +406,23 @@ def _method(edit: Edit, state: EditorState, context: EditContext) -> EditorState
 
 
 def _retarget(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Put the motion on another character: a sample, an uploaded file with corrected roles, or a robot."""
+    from footplant.editor.opening import ROBOTS, load_material
     from footplant.edits.retarget import retarget
-    from footplant.io import load_character
+    from footplant.io import SAMPLE, load_character
 
     fields = Fields(edit, "", None)
-    target = load_character(context.find(fields.text("character")))
+    name, roles = context.find(fields.text("character")), edit.get("roles")
     clip = replace(state.clip, motion=state.motion)
     # on terrain, footsteps keep their positions: scaled ones would no longer fit it
     keep = fields.flag("keep_footsteps", False) or state.ground is not None
+    if name.lower().endswith(ROBOTS):
+        from footplant.edits.robot import retarget_robot
+
+        made = retarget_robot(clip, name, keep_footsteps=keep, progress=context.progress)
+        return opened(made.clip, like=state, report=made.report)
+    plain = name.startswith(SAMPLE) or not isinstance(roles, Mapping)
+    target = load_character(name) if plain else load_material(Path(name), roles=roles).character
     solution = retarget(clip, target, keep_footsteps=keep, progress=context.progress)
     return opened(solution.clip, like=state, report=solution.report)
 
@@ -424,9 +434,10 @@ def _terrain(edit: Edit, state: EditorState, context: EditContext) -> EditorStat
     text = Fields(edit, "", None).text("ground")
     clip = replace(state.clip, motion=state.motion)
     procedural = text.partition(":")[0] in ("noise", "stairs", "slope")
-    if not procedural and not (context.files / Path(text).name).is_file():
-        raise ConstraintError(f"expected noise:…, stairs:…, slope:… or an uploaded file, got {text!r}")
-    name = text if procedural else context.find(text)
+    try:
+        name = text if procedural else context.find(text)
+    except ConstraintError:
+        raise ConstraintError(f"expected noise:…, stairs:…, slope:… or an uploaded file, got {text!r}") from None
     ground = load_ground(name, Course.of(clip.motion, clip.character))
     solution = terrain(clip, ground, doorways_of(state.objects, ground), progress=context.progress)
     made = replace(clip, motion=solution.motion)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from footplant.constraints.drags import Turn, drags_from_data
 from footplant.editor import scene, wire
 from footplant.editor.actions import EditContext, ready, solve_by
 from footplant.editor.curves import curves
-from footplant.editor.session import Cancelled, Session
+from footplant.editor.session import TAKES_EFFECT, Cancelled, Session
 from footplant.errors import FootplantError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -37,7 +38,38 @@ SHOWN_AFTER = 0.25
 """Seconds after which the progress of a solve is shown."""
 MOST_WAITING = 200
 """Largest number of queued requests; the editor's page never sends more."""
+GRACE = 0.1
+"""Seconds in which a cancelled solve may end by itself; then its thread is left to run out and its result dropped."""
 Request = dict[str, Any]
+
+
+class Job:
+    """A request that is being handled: it can be cancelled until its result takes effect."""
+
+    def __init__(self) -> None:
+        """Start without anything asked."""
+        self.cancelled = asyncio.Event()
+        self._lock = threading.Lock()
+        self._dropped = self._taken = False
+
+    @property
+    def dropped(self) -> bool:
+        """Return whether its result is no longer wanted."""
+        return self._dropped
+
+    def cancel(self) -> None:
+        """Ask it to stop; from the event loop."""
+        with self._lock:
+            if not self._taken:
+                self._dropped = True
+                self.cancelled.set()
+
+    def take_effect(self) -> None:
+        """Declare that its result takes effect now; raises if it was cancelled before."""
+        with self._lock:
+            if self._dropped:
+                raise Cancelled
+            self._taken = True
 
 
 class Connection:
@@ -50,7 +82,9 @@ class Connection:
         self._drag: Request | None = None
         """The latest target of the current drag."""
         self._news = asyncio.Event()
-        self._cancelled = False
+        self._job: Job | None = None
+        self._own = threading.local()
+        """The job of each thread: one that was cancelled may still run beside the next."""
         self._loop = asyncio.get_running_loop()
         self._worker = ThreadPoolExecutor(1, "footplant-edit")
         self._sending = asyncio.Lock()
@@ -80,7 +114,8 @@ class Connection:
             with contextlib.suppress(RuntimeError, WebSocketDisconnect):
                 await self.socket.close(1003, "expected text")
         finally:
-            self._cancelled = True
+            if self._job is not None:
+                self._job.cancel()
             if self.driver is not None:
                 self.driver.stop()
             worker.cancel()
@@ -98,7 +133,8 @@ class Connection:
             await self.send({"is": "error", "text": f"the page sent an invalid message: {error}"})
             return True
         if request["do"] == "cancel":
-            self._cancelled = True
+            if self._job is not None:
+                self._job.cancel()
         elif request["do"] == "steer":
             if self.driver is not None:
                 self.driver.steer(request)
@@ -128,14 +164,12 @@ class Connection:
             else:
                 self._news.clear()
                 continue
-            self._cancelled = False
             await self._handle(request)
 
     async def _handle(self, request: Request) -> None:
         self._begun = self._reported = time.monotonic()
         try:
-            handler = _HANDLERS[request["do"]]
-            await self._loop.run_in_executor(self._worker, handler, self, request)
+            await self._perform(request)
         except Cancelled:
             await self.send({"is": "note", "text": "Cancelled; nothing was changed."})
             await self._loop.run_in_executor(self._worker, self._refresh)
@@ -150,6 +184,29 @@ class Connection:
         finally:
             if self._reported > self._begun:
                 await self.send({"is": "progress", "label": "", "share": 1.0, "done": True})
+
+    async def _perform(self, request: Request) -> None:
+        """Handle a request in the worker thread; a cancelled one is left behind when it does not end at once."""
+        job = self._job = Job()
+        working = self._loop.run_in_executor(self._worker, self._work_on, job, request)
+        stopped = asyncio.ensure_future(job.cancelled.wait())
+        try:
+            await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                await asyncio.wait({working}, timeout=GRACE)
+            if not working.done():
+                self._worker.shutdown(wait=False)
+                self._worker = ThreadPoolExecutor(1, "footplant-edit")
+                working.add_done_callback(lambda late: late.cancelled() or late.exception())
+                raise Cancelled
+            working.result()
+        finally:
+            stopped.cancel()
+            self._job = None
+
+    def _work_on(self, job: Job, request: Request) -> None:
+        self._own.job = job
+        _HANDLERS[request["do"]](self, request)
 
     async def send(self, message: dict[str, Any] | bytes) -> None:
         """Send a message; ignored when the page is gone."""
@@ -168,8 +225,12 @@ class Connection:
 
     def progress(self, label: str, share: float) -> None:
         """Report progress of a solve to the page at intervals, and stop a solve that was cancelled."""
-        if self._cancelled:
+        job: Job | None = getattr(self._own, "job", None)
+        if job is not None and job.dropped:
             raise Cancelled
+        if job is not None and label == TAKES_EFFECT:
+            job.take_effect()
+            return
         now = time.monotonic()
         if now - self._begun > SHOWN_AFTER and now - self._reported > 0.1:
             self._reported = now
@@ -302,7 +363,8 @@ class Connection:
 
     def open(self, request: Request) -> None:
         """Open another clip in this tab: a sample, or an uploaded file."""
-        self.session = self.hub.open_in(self.key, self.session, str(request["file"]), self.progress)
+        take, roles = request.get("take"), request.get("roles")
+        self.session = self.hub.open_in(self.key, self.session, str(request["file"]), self.progress, take, roles)
         self.introduce()
 
     def recover(self, request: Request) -> None:

@@ -52,9 +52,8 @@ def _save_project(path: Path, session: Session, clip: Clip) -> None:
     save_project(original, Project.of(replace(session.origin, layout=None, others=())))
     members = {ORIGINAL: original.read_bytes()}
     done = [step.edit for step in session.steps[: session.position]]
-    for file in sorted(session.journal.files.iterdir()):
-        if file.name in {value for edit in done for value in edit.values() if isinstance(value, str)}:
-            members[UPLOADS + file.name] = file.read_bytes()
+    for name in _used_files(done, session.journal.files):
+        members[UPLOADS + name] = (session.journal.files / name).read_bytes()
     constraints: list[Mapping[str, Any]] = []
     for mark in session.state.marks:
         try:
@@ -66,6 +65,22 @@ def _save_project(path: Path, session: Session, clip: Clip) -> None:
         path, replace(project, constraints=tuple(constraints), edits=tuple(done), extra=Extra(members=members))
     )
     original.unlink()
+
+
+def _used_files(edits: list[dict[str, Any]], folder: Path) -> list[str]:
+    """Return the uploads that edits refer to, with what was dropped together with them, by their names."""
+    texts = {text for edit in edits for value in edit.values() for text in _texts(value)}
+    used = {path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).as_posix() in texts}
+    beside = {other for path in used if path.parent != folder for other in path.parent.iterdir() if other.is_file()}
+    return sorted(path.relative_to(folder).as_posix() for path in used | beside)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the strings of a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for entry in entries for text in _texts(entry)]
 
 
 def unpack_project(path: Path) -> tuple[Clip | None, list[dict[str, Any]], dict[str, bytes]]:

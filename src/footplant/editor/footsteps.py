@@ -32,6 +32,8 @@ FASTEST = 12.0
 """Body heights per second that a foot may need between two steps; a sprinter's foot reaches about 11."""
 SAME_PLACE = 0.03
 """Metres between two steps of one foot that may touch in time: the foot stands where it stood."""
+PHASES = ((0.0, 0.7), (0.15, 1.0))
+"""Shares of a step's time in which heel and ball are down, for a foot without another step."""
 LARGEST_MOVE = 100.0
 """Metres by which one edit may move a step."""
 
@@ -238,14 +240,41 @@ def add_step(edit: dict[str, Any], state: EditorState) -> tuple[tuple[Mark, ...]
     middle, number, marks = (end - start) // 2, state.next_mark, list(state.asked)
     first = number
     places = [part.point(state.character.contacts[name])[middle] for name in names]
-    floor = _floor(state, places)
-    lowest = min(float(place[1] - height) for place, height in zip(places, floor))
-    for name, place, height in zip(names, places, floor):
-        # the foot is put down flat, in its pose at the middle of the step
-        at = np.array([place[0], min(place[1] - lowest, height), place[2]])
-        marks.append(plant_mark(number, name, state.character.contacts[name], (start, end), at, first))
+    model = _model_step(side, state)
+    flat = _like(model, places, state) if model is not None and len(places) == 2 else None
+    for n, (name, place, height) in enumerate(zip(names, places, _floor(state, places))):
+        at = np.array([place[0], height, place[2]]) if flat is None else flat[n]
+        # the heel comes down first and leaves first, as in the other steps
+        share = PHASES[n] if model is None else model[1][n]
+        low = start + round(share[0] * (end - start)) if len(names) == 2 else start
+        high = max(start + round(share[1] * (end - start)), low + SHORTEST) if len(names) == 2 else end
+        marks.append(plant_mark(number, name, state.character.contacts[name], (low, min(high, end)), at, first))
         number += 1
     return tuple(marks), number
+
+
+def _model_step(side: str, state: EditorState) -> tuple[list[NDArray], list[tuple[float, float]]] | None:
+    """Return places and phases (shares of its time) of heel and ball of a typical step of a foot; None without one."""
+    known = [step for step in footsteps(state, state.asked) if step.side == side and len(step.marks) == 2]
+    if not known:
+        return None
+    step = sorted(known, key=lambda step: step.end - step.start)[len(known) // 2]
+    heel = state.character.contacts[f"{side}_heel"]
+    marks = sorted(step.marks, key=lambda mark: _point_of(mark) != heel)
+    length = step.end - step.start
+    shares = [((m.interval[0] - step.start) / length, (m.interval[1] - step.start) / length) for m in marks]
+    return [_place(mark) for mark in marks], shares
+
+
+def _like(
+    model: tuple[list[NDArray], list[tuple[float, float]]], places: Sequence[NDArray], state: EditorState
+) -> list[NDArray]:
+    """Return heel and ball of a foot at some places put down flat, like a step that is known."""
+    old = model[0]
+    turn = math.atan2(*(places[1] - places[0])[::2]) - math.atan2(*(old[1] - old[0])[::2])
+    pivot, center = 0.5 * (old[0] + old[1]), 0.5 * (places[0] + places[1])
+    move = np.array([center[0] - pivot[0], 0.0, center[2] - pivot[2]])
+    return [_ground_place(place, pivot, move, turn, state.ground) for place in old]
 
 
 def _floor(state: EditorState, places: Sequence[NDArray]) -> list[float]:
@@ -292,7 +321,8 @@ def _same_place(first: Footstep, second: Footstep) -> bool:
 def conflicts(state: EditorState) -> list[dict[str, Any]]:
     """Return what cannot hold: overlapping steps, steps that follow too fast, places out of reach.
 
-    None before the motion is solved under its marks. Each is JSON-ready: `steps` (numbers), `marks` (numbers), `kind`, `text`, and `fixes`: labels with the edits that
+    None before the motion is solved under its marks.
+    Each is JSON-ready: `steps` (numbers), `marks` (numbers), `kind`, `text`, and `fixes`: labels with the edits that
     would cure it.
     """
     found: list[dict[str, Any]] = []

@@ -6,13 +6,14 @@ import contextlib
 import secrets
 import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from footplant.clip import Clip
 from footplant.editor import journal as journals
-from footplant.editor.session import Session, head_of, recover, start
+from footplant.editor.session import TAKES_EFFECT, Session, head_of, recover, start
 from footplant.editor.state import EditorState, opened
 from footplant.errors import FootplantError, FormatError
 from footplant.problem import Progress
@@ -52,20 +53,59 @@ class Hub:
     _preparing: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def enter(self, key: str | None) -> tuple[str, Session]:
-        """Return the session of a returning tab, or a new one."""
+        """Return the session of a returning tab, or a new one.
+
+        A tab that was open when an earlier server ended gets its session back from the journal.
+        """
         with self.lock:
             tab = self.tabs.get(key or "")
             if key is not None and tab is not None and not tab.connected:
                 tab.connected = True
                 return key, tab.session
-        session = start(self.clip, self.source, self.folder, self.prepare())
+        if key is not None and tab is None:
+            session = self._returned(key)
+            if session is not None:
+                with self.lock:
+                    self.tabs[key] = Tab(session, True)
+                return key, session
+        key = secrets.token_urlsafe(12)
+        session = start(self.clip, self.source, self.folder, self.prepare(), tab=key)
         if self.to is not None:
             session.do({"kind": "retarget", "character": self._uploaded(session, self.to)})
-        key = secrets.token_urlsafe(12)
         with self.lock:
             self.tabs[key] = Tab(session, True)
             self._close_oldest()
         return key, session
+
+    def _returned(self, key: str) -> Session | None:
+        """Return the session of a tab of an earlier server, from its journal; None if there is none."""
+        for left in journals.find_abandoned(None, self.folder):
+            if left.head.get("tab") == key:
+                with contextlib.suppress(FootplantError, OSError):
+                    return self._recovered(left.folder, None)[0]
+        return None
+
+    def _recovered(self, folder: Path, progress: Progress | None) -> tuple[Session, list[str]]:
+        """Return the session of a journal, and sentences about what could not be restored."""
+        from footplant.editor.opening import load_material
+        from footplant.io import load
+
+        (entries, _) = journals.read(folder)
+        head = entries[0]["head"]
+        notes = []
+        if head.get("file"):
+            path = folder / "files" / str(head["file"])
+            if not path.resolve().is_relative_to(folder.resolve()):
+                raise FormatError(f"expected a file of the journal, got {head['file']!r}")
+            clip = _opened_file(path, head, load_material, progress)[0]
+        elif head.get("source") == head_of(self.source).get("source"):
+            clip = self.clip
+        else:
+            clip = load(head["source"])
+        session, said = recover(clip, folder, progress)
+        if not head.get("file") and head.get("size") not in (None, head_of(str(head["source"])).get("size")):
+            notes.append("the file has changed since these edits were made")
+        return session, [*said, *notes]
 
     def prepare(self) -> EditorState:
         """Return the clip's initial state; computed once, best before the first tab needs it."""
@@ -135,15 +175,7 @@ class Hub:
 
     def recover_in(self, key: str, old: Session, name: str, progress: Progress) -> tuple[Session, list[str]]:
         """Continue in a tab with a journal left by a crash."""
-        from footplant.io import load
-
-        folder = self._journal_folder(name)
-        (entries, _) = journals.read(folder)
-        head = entries[0]["head"]
-        clip = self.clip if head.get("source") == head_of(self.source).get("source") else load(head["source"])
-        session, notes = recover(clip, folder, progress)
-        if head.get("size") not in (None, head_of(str(head["source"])).get("size")):
-            notes.append("the file has changed since these edits were made")
+        session, notes = self._recovered(self._journal_folder(name), progress)
         self._replace(key, old, session)
         return session, notes
 
@@ -154,36 +186,44 @@ class Hub:
             journal, _, _ = journals.reopen(folder)
             journal.discard()
 
-    def open_in(self, key: str, old: Session, name: str, progress: Progress) -> Session:
-        """Open another clip in a tab: a sample, or an uploaded file."""
+    def open_in(
+        self, key: str, old: Session, name: str, progress: Progress, take: int | None = None, roles: Any = None
+    ) -> Session:
+        """Open another clip in a tab: a sample, or an uploaded file; take and roles: see `opening.load_material`."""
         from footplant.io import SAMPLE
 
         if name.startswith(SAMPLE):
             from footplant.io import load
 
-            session = start(load(name), name, self.folder)
+            session = start(load(name), name, self.folder, tab=key)
         else:
-            path = old.journal.files / Path(name).name
-            if not path.is_file():
-                raise FormatError(f"expected an uploaded file, got {name!r}")
-            session = self._open_file(path, progress)
+            path = old.journal.find(name)
+            session = self._open_file(key, path, old.journal.files, progress, {"take": take, "roles": roles})
+        progress(TAKES_EFFECT, 1.0)
         self._replace(key, old, session)
         return session
 
-    def _open_file(self, path: Path, progress: Progress) -> Session:
-        """Start a session on an uploaded file, which is stored with its journal."""
-        from footplant.editor.files import unpack_project
-        from footplant.io import load
+    def _open_file(self, key: str, path: Path, files: Path, progress: Progress, how: dict[str, Any]) -> Session:
+        """Start a session on an uploaded file, which is stored with its journal, and what was dropped with it."""
+        from footplant.editor.opening import load_material
 
-        clip, edits, files = unpack_project(path)
-        if clip is None:
-            clip = load(path)
+        clip, edits, extra = _opened_file(path, how, load_material, progress)
         if not len(clip.motion):
             raise FormatError("expected a clip with frames to edit, got none", path=path.name)
-        session = start(replace(clip, name=clip.name or path.stem), str(path), self.folder)
-        shutil.copy2(path, session.journal.files / path.name)
-        for name, data in files.items():
-            session.journal.keep(name, data)
+        name = path.relative_to(files).as_posix()
+        session = start(
+            replace(clip, name=clip.name or path.stem), str(path), self.folder, tab=key, file=name, name=path.name,
+            **{key: value for key, value in how.items() if value is not None},
+        )  # fmt: skip
+        if path.parent == files:
+            shutil.copy2(path, session.journal.files / path.name)
+        else:
+            shutil.copytree(path.parent, session.journal.files / path.parent.name, dirs_exist_ok=True)
+        for name, data in extra.items():
+            target = session.journal.files / name
+            if target.resolve().is_relative_to(session.journal.files.resolve()):
+                journals.private_folder(target.parent)
+                target.write_bytes(data)
         for number, edit in enumerate(edits):
             progress(f"edit {number + 1} of {len(edits)}", number / len(edits))
             session.do(edit)
@@ -196,3 +236,17 @@ class Hub:
             self.tabs[key] = Tab(new, True)
         with contextlib.suppress(OSError, FootplantError):
             (old.journal.close if old.unsaved else old.journal.discard)()
+
+
+def _opened_file(
+    path: Path, how: Mapping[str, Any], load_material: Any, progress: Progress | None
+) -> tuple[Clip, list[dict[str, Any]], dict[str, bytes]]:
+    """Return the clip of an uploaded file, and of a project its edits and the files that they refer to."""
+    from footplant.editor.files import unpack_project
+
+    clip, edits, files = unpack_project(path)
+    if clip is None:
+        take, roles = how.get("take"), how.get("roles")
+        take = take if isinstance(take, int) else None
+        clip = load_material(path, take=take, roles=roles if isinstance(roles, dict) else None, progress=progress)
+    return clip, edits, files

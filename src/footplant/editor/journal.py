@@ -20,6 +20,10 @@ from typing import IO, Any
 from footplant.atomic import sync_folder
 from footplant.errors import FormatError
 
+QUOTA = 2 * 2**30
+"""Bytes of uploads that one session may hold."""
+MOST_FILES = 500
+"""Files that may be dropped at once."""
 KEPT_DAYS = 30
 """Days for which journals of ended sessions are kept."""
 
@@ -68,7 +72,35 @@ class Journal:
 
         path = self.files / free_name(self.files, name)
         write_atomic(path, data)
+        path.chmod(0o600)
         return path.name
+
+    def room(self) -> int:
+        """Return how many more bytes may be uploaded."""
+        return QUOTA - sum(path.stat().st_size for path in self.files.rglob("*") if path.is_file())
+
+    def new_upload(self, name: str, drop: str = "") -> Path:
+        """Return an empty file for an upload, which only this user can read.
+
+        drop: files that belong together have the same one; they keep their names, by which they refer to one another.
+        """
+        folder = self.files
+        if drop:
+            folder = self.files / free_name(Path("/nonexistent"), drop)
+            private_folder(folder)
+            if sum(1 for _ in folder.iterdir()) >= MOST_FILES:
+                raise FormatError(f"expected at most {MOST_FILES} files at a time, got more")
+        path = folder / free_name(folder, name)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        return path
+
+    def find(self, name: str) -> Path:
+        """Return an uploaded file by the name that its upload returned: "walk.bvh", or "drop/walk.bvh"."""
+        parts = name.split("/")
+        path = self.files.joinpath(*(Path(part).name for part in parts)) if len(parts) <= 2 and all(parts) else None
+        if path is None or ".." in parts or not path.is_file():
+            raise FormatError(f"expected an uploaded file, got {name!r}")
+        return path
 
     def close(self) -> None:
         """Close the file; another process may then take it over."""
@@ -92,11 +124,22 @@ def free_name(folder: Path, name: str) -> str:
     return found
 
 
+def private_folder(folder: Path) -> None:
+    """Make a folder that only this user can enter; one that exists is closed to others."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)
+
+
 def create(head: dict[str, Any], folder: Path | None = None) -> Journal:
     """Create a journal that starts with `head`, which identifies the edited clip."""
     home = (folder or state_folder()) / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
-    (home / "files").mkdir(parents=True, mode=0o700)
-    file = open(home / "journal.jsonl", "ab")  # noqa: SIM115  the journal owns it until it is closed
+    private_folder(home.parent)
+    private_folder(home)
+    private_folder(home / "files")
+    # other users of the machine must not read what is edited: the mode is set when the file is made, not after
+    descriptor = os.open(home / "journal.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    file = open(descriptor, "ab")  # noqa: SIM115  the journal owns it until it is closed
     _lock(file)
     journal = Journal(home, file)
     journal.append({"head": head})
@@ -151,8 +194,11 @@ class AbandonedJournal:
     """Time of the last edit, seconds since 1970."""
 
 
-def find_abandoned(head: dict[str, Any], folder: Path | None = None) -> list[AbandonedJournal]:
-    """Return journals of the same clip left by a crash or a kill, latest first; old ones are removed."""
+def find_abandoned(head: dict[str, Any] | None, folder: Path | None = None) -> list[AbandonedJournal]:
+    """Return journals of the same clip left by a crash or a kill, latest first; old ones are removed.
+
+    head: that of the clip; None: of any clip. Journals of uploaded files, which bring their clip, are always found.
+    """
     base, found = folder or state_folder(), []
     for home in sorted(base.iterdir()) if base.is_dir() else []:
         try:
@@ -165,9 +211,9 @@ def find_abandoned(head: dict[str, Any], folder: Path | None = None) -> list[Aba
             entries, _ = read(home)
         except (OSError, FormatError):
             continue
-        count = unsaved(entries[1:])
-        if count and entries[0]["head"].get("source") == head.get("source"):
-            found.append(AbandonedJournal(home, entries[0]["head"], count, ended))
+        count, own = unsaved(entries[1:]), entries[0]["head"]
+        if count and (head is None or own.get("file") or own.get("source") == head.get("source")):
+            found.append(AbandonedJournal(home, own, count, ended))
     return sorted(found, key=lambda left: -left.ended)
 
 

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
+import hashlib
 import hmac
+import json
+import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+import time
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footplant.editor.hub import Hub
+from footplant.editor.journal import QUOTA, private_folder, state_folder
+from footplant.editor.opening import inspect, inspect_drop
 from footplant.errors import FootplantError, FormatError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -28,10 +36,12 @@ LARGEST_UPLOAD = 512 * 2**20
 """Largest upload, bytes."""
 LARGEST_FRAME = 2**20
 """Largest WebSocket frame, bytes; `connection.LARGEST_MESSAGE` closes with a reason before."""
+KEPT_ADDRESS = 7 * 86400
+"""Seconds after which the address of an earlier run is not used again."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HOW_TO_BUILD = "python hatch_build.py"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml",
-         ".txt": "text/ascii_name"}  # fmt: skip
+         ".txt": "text/plain"}  # fmt: skip
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
@@ -63,7 +73,7 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": reason})
         else:
-            head = [(b"content-type", b"text/ascii_name; charset=utf-8"), (b"cache-control", b"no-store")]
+            head = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
             await send({"type": "http.response.start", "status": 403, "headers": head})
             await send({"type": "http.response.body", "body": f"{reason}\n".encode()})
 
@@ -78,6 +88,9 @@ class Guard:
             if name == b"origin" and value.decode("latin-1") != f"http://{hosts[0]}":
                 return "expected the editor's own page as Origin"
         given = scope["path"].split("/")[1]
+        if scope["type"] == "http" and given == "back":
+            # gives a proof away and nothing else
+            return None
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
             return "expected the address with its token, as printed by footplant edit"
         return None
@@ -97,11 +110,13 @@ def make_app(hub: Hub, token: str) -> Asgi:
             Route(f"{base}/", _page),
             Route(f"{base}/static/{{name}}", _static),
             Route(f"{base}/session/{{key}}/upload", _upload, methods=["POST"]),
+            Route(f"{base}/session/{{key}}/inspect", _inspect),
+            Route("/back/{nonce}", _back),
             Route(f"{base}/session/{{key}}/export", _export),
             WebSocketRoute(f"{base}/talk", _connect),
         ]
     )
-    app.state.hub = hub
+    app.state.hub, app.state.token = hub, token
     return Guard(app, token)
 
 
@@ -115,56 +130,94 @@ async def _page(request: Request) -> Response:
             "or reinstall Footplant from a wheel, which includes it.\n"
         )
         return PlainTextResponse(text, 503, HEADERS)
-    return _file("index.html")
+    return _file("index.html", _accepts_gzip(request))
 
 
 async def _static(request: Request) -> Response:
-    return _file(request.path_params["name"])
+    return _file(request.path_params["name"], _accepts_gzip(request))
 
 
-def _file(name: str) -> Response:
+def _file(name: str, packed: bool = False) -> Response:
     from starlette.responses import PlainTextResponse, Response
 
     # names are compared with the folder's files, so that nothing outside it can be read
     known = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES} if STATIC.is_dir() else {}
     if name not in known:
         return PlainTextResponse("no such file\n", 404, HEADERS)
-    return Response(known[name].read_bytes(), 200, HEADERS, TYPES[known[name].suffix])
+    data, kind = known[name].read_bytes(), TYPES[known[name].suffix]
+    if not packed or len(data) < 2000:
+        return Response(data, 200, HEADERS, kind)
+    return Response(_packed(data), 200, {**HEADERS, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}, kind)
+
+
+@lru_cache(maxsize=16)
+def _packed(data: bytes) -> bytes:
+    return gzip.compress(data, 6, mtime=0)
+
+
+def _accepts_gzip(request: Request) -> bool:
+    words = request.headers.get("accept-encoding", "").lower().replace(" ", "").split(",")
+    return any(word.partition(";")[0] == "gzip" and not word.endswith(";q=0") for word in words)
 
 
 async def _upload(request: Request) -> Response:
+    """Stream a file to disk; nothing is read before all of it is there, and no more than the limits allow."""
     from starlette.responses import JSONResponse
 
     hub: Hub = request.app.state.hub
     session = hub.session(request.path_params["key"])
-    name = request.query_params.get("name", "")
+    name, drop = request.query_params.get("name", ""), request.query_params.get("drop", "")
     if session is None or not name:
         return JSONResponse({"error": "expected a session and a file name"}, 404, HEADERS)
-    data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > LARGEST_UPLOAD:
-            text = f"expected a file of at most {LARGEST_UPLOAD >> 20} MiB, got more"
-            return JSONResponse({"error": text}, 413, HEADERS)
-    kept = await asyncio.to_thread(session.journal.keep, name, bytes(data))
     try:
-        facts = await asyncio.to_thread(_inspect, session.journal.files / kept)
+        room = min(await asyncio.to_thread(session.journal.room), LARGEST_UPLOAD)
+        path = session.journal.new_upload(name, drop)
     except FootplantError as error:
-        (session.journal.files / kept).unlink(missing_ok=True)
-        return JSONResponse({"error": str(error).replace(str(session.journal.files) + "/", "")}, 422, HEADERS)
-    return JSONResponse({"file": kept, **facts}, 200, HEADERS)
+        return JSONResponse({"error": str(error)}, 422, HEADERS)
+    kept = False
+    try:
+        with path.open("wb") as file:
+            async for part in request.stream():
+                room -= len(part)
+                if room < 0:
+                    text = f"expected a file of at most {LARGEST_UPLOAD >> 20} MiB and all of them {QUOTA >> 20} MiB"
+                    return JSONResponse({"error": f"{text}, got more"}, 413, HEADERS)
+                await asyncio.to_thread(file.write, part)
+        if drop:
+            kept = True
+            return JSONResponse({"file": f"{path.parent.name}/{path.name}"}, 200, HEADERS)
+        facts = await asyncio.to_thread(inspect, path)
+        kept = True
+    except FootplantError as error:
+        return JSONResponse({"error": str(error).replace(f"{session.journal.files}/", "")}, 422, HEADERS)
+    finally:
+        # also when the page goes away in the middle
+        if not kept:
+            path.unlink(missing_ok=True)
+    return JSONResponse({"file": path.name, **facts}, 200, HEADERS)
 
 
-def _inspect(path: Path) -> dict[str, Any]:
-    """Return facts about an upload: its frames, and whether it is a humanoid."""
-    from footplant.io import load
-    from footplant.io.constraint_files import EXTENSIONS
+async def _inspect(request: Request) -> Response:
+    """Return what files that were dropped together hold."""
+    from starlette.responses import JSONResponse
 
-    if path.suffix.lower() in EXTENSIONS and path.suffix.lower() != ".footplant":
-        raise FormatError(f"expected a clip or a character, got {path.suffix}", path=path.name)
-    clip = load(path)
-    return {"frames": len(clip.motion), "human": clip.character.roles is not None, "takes": len(clip.takes),
-            "skinned": clip.character.skin is not None, "name": clip.character.name}  # fmt: skip
+    hub: Hub = request.app.state.hub
+    session, drop = hub.session(request.path_params["key"]), request.query_params.get("drop", "")
+    folder = None if session is None else session.journal.files / Path(drop).name
+    if folder is None or not drop or drop.startswith(".") or not folder.is_dir():
+        return JSONResponse({"error": "expected a session and files that were dropped"}, 404, HEADERS)
+    return JSONResponse({"files": await asyncio.to_thread(inspect_drop, folder)}, 200, HEADERS)
+
+
+async def _back(request: Request) -> Response:
+    """Prove to a tab of an earlier run that this is its server, before the tab says its token."""
+    from starlette.responses import PlainTextResponse
+
+    nonce = request.path_params["nonce"]
+    if not 16 <= len(nonce) <= 64:
+        return PlainTextResponse("expected a nonce\n", 400, HEADERS)
+    proof = hashlib.sha256(f"{nonce}:{request.app.state.token}".encode()).hexdigest()
+    return PlainTextResponse(proof, 200, HEADERS)
 
 
 async def _export(request: Request) -> Response:
@@ -232,6 +285,63 @@ def open_socket(port: int) -> socket.socket:
 def new_token() -> str:
     """Return a random access token."""
     return secrets.token_urlsafe(24)
+
+
+def _address_file(source: str) -> Path:
+    """Return where the last address of the editor of a clip is kept."""
+    return state_folder() / f"address-{hashlib.sha256(source.encode()).hexdigest()[:16]}.json"
+
+
+def listen(source: str, port: int) -> tuple[socket.socket, str]:
+    """Return a listening socket and a token: for port 0 those of the last run of a clip, if its port is free.
+
+    A tab that is still open then finds its way back. The token is kept for a week in a file that only this user reads.
+    """
+    known = _last_address(source)
+    if known is not None and port in (0, known["port"]):
+        with contextlib.suppress(FormatError):
+            return open_socket(known["port"]), known["token"]
+    listener, token = open_socket(port), new_token()
+    with contextlib.suppress(OSError):
+        path = _address_file(source)
+        private_folder(path.parent)
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"port": listener.getsockname()[1], "token": token}, file)
+    return listener, token
+
+
+def _last_address(source: str) -> dict[str, Any] | None:
+    path = _address_file(source)
+    try:
+        if time.time() - path.stat().st_mtime > KEPT_ADDRESS:
+            return None
+        known = json.loads(path.read_text(encoding="utf-8"))
+        port, token = known["port"], known["token"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return known if isinstance(port, int) and isinstance(token, str) and len(token) >= 32 else None
+
+
+@contextlib.contextmanager
+def opening_page(address: str) -> Iterator[str]:
+    """Write a page that leads to an address, for a browser to open; yield its file address.
+
+    The address has the token in it, and the command line of a browser can be read by every user of the machine.
+    """
+    private_folder(state_folder())
+    path = state_folder() / f"open-{secrets.token_hex(8)}.html"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(
+                f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">'
+                f'<title>Footplant</title><a href="{address}">The editor</a>\n'
+            )
+        yield path.as_uri()
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def serve(hub: Hub, listener: socket.socket, token: str, started: Callable[[str], None] = lambda address: None) -> None:

@@ -19,6 +19,10 @@ MEMORY = 768 * 2**20
 """Bytes of motions that a session keeps for undo; older states are recomputed from the edits when needed."""
 
 
+TAKES_EFFECT = "saving"
+"""The label with which progress is reported last: a solve that is not stopped there takes effect."""
+
+
 class Cancelled(Exception):
     """Raised by a progress function to stop a solve that is no longer needed."""
 
@@ -99,7 +103,7 @@ class Session:
         self._evaluation.memory = self.memory
         after, failed = self._evaluation.of(stack, EditContext(self.journal.files, progress), changed)
         if progress is not None:
-            progress("saving", 1.0)
+            progress(TAKES_EFFECT, 1.0)
         self._record(copied, describe(copied, before), stack, after, failed)
         return after
 
@@ -151,9 +155,15 @@ def head_of(source: str) -> dict[str, Any]:
     return {"footplant": __version__, "source": str(path.resolve()), "size": path.stat().st_size}
 
 
-def start(clip: Clip, source: str, folder: Path | None = None, state: EditorState | None = None) -> Session:
-    """Start a session on a clip. state: the clip's state from `opened`, if known."""
-    return Session(clip, journals.create(head_of(source), folder), first=state)
+def start(
+    clip: Clip, source: str, folder: Path | None = None, state: EditorState | None = None, **facts: Any
+) -> Session:
+    """Start a session on a clip. state: the clip's state from `opened`, if known. facts: more for the journal's head.
+
+    A clip that was uploaded has `file` there, its name among the journal's own files, so that the journal brings it.
+    """
+    head = {**head_of(source), **facts}
+    return Session(clip, journals.create(head, folder), first=state)
 
 
 def recover(clip: Clip, folder: Path, progress: Progress | None = None) -> tuple[Session, list[str]]:

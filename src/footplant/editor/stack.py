@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -158,10 +159,10 @@ class Evaluation:
     """Bytes of motions that are kept."""
     states: dict[str, tuple[EditorState, dict[int, str]]] = field(default_factory=dict)
     """Key of a list of operators → its state, and what went wrong with which operator; latest used last."""
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    """A cancelled evaluation may still run beside the next one."""
 
-    def of(
-        self, stack: Stack, context: EditContext, required: int | None = None
-    ) -> tuple[EditorState, dict[int, str]]:
+    def of(self, stack: Stack, context: EditContext, required: int | None = None) -> tuple[EditorState, dict[int, str]]:
         """Return the solved state of a stack, and the operators that could not be applied, with the reason.
 
         required: an operator whose failure is an error; others are left out and reported.
@@ -199,18 +200,20 @@ class Evaluation:
         return state, failed
 
     def _use(self, key: str) -> tuple[EditorState, dict[int, str]]:
-        found = self.states.pop(key)
-        self.states[key] = found
-        return found
+        with self.lock:
+            found = self.states.pop(key)
+            self.states[key] = found
+            return found
 
     def _keep(self, key: str, state: EditorState, failed: dict[int, str]) -> None:
-        self.states[key] = state, dict(failed)
-        room = self.memory
-        for old in reversed(list(self.states)):
-            motion = self.states[old][0].motion
-            room -= motion.rotations.nbytes + motion.root.nbytes
-            if room < 0 and old != key:
-                del self.states[old]
+        with self.lock:
+            self.states[key] = state, dict(failed)
+            room = self.memory
+            for old in reversed(list(self.states)):
+                motion = self.states[old][0].motion
+                room -= motion.rotations.nbytes + motion.root.nbytes
+                if room < 0 and old != key:
+                    del self.states[old]
 
     def remember(self, stack: Stack, state: EditorState) -> None:
         """Keep additional results of a stack (a prepared manipulation) with the same motion."""
