@@ -38,13 +38,14 @@ bounds: $(STAMP)-test
 clips: $(STAMP)-test
 	$(BIN)/python tests/real_clips.py
 
-# style, types and the direction of imports; the page's types too
+# style, types and the direction of imports; the page's types too; and the documentation as a site
 check: $(STAMP)-check $(STAMP)-test
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python hatch_build.py --types
+	$(BIN)/mkdocs build --strict --quiet
 
 # the editor's page, when its sources have changed; without Node and npm the tests say what they skip
 page: $(BIN)/pip

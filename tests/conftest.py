@@ -22,7 +22,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 # a run that decides whether a change is good must not depend on luck; a thorough run tries new examples every time.
 # No deadline: what is called first may have to be compiled
-settings.register_profile("footplant", derandomize=not THOROUGH, deadline=None, max_examples=thorough(50, 300))
+settings.register_profile("footplant", derandomize=not THOROUGH, deadline=None, max_examples=thorough(30, 300))
 settings.load_profile("footplant")
 
 # a job of a shell in the background (nohup … &) ignores SIGINT, and so would every process that the tests start

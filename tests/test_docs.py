@@ -1,13 +1,10 @@
-"""The documentation: what it shows runs, what it links to is there, and the site builds without a warning."""
+"""The documentation: what it shows runs. `make check` builds it as a site, where a missing page or link is an error."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
-from docs_steps import PAGES, ROOT, blocks, run_step, steps
+from docs_steps import PAGES, blocks, run_step, steps
 from doors import DOORS
 
 SHOWN = {"text", "toml", "json", "csv", "powershell"}
@@ -36,15 +33,3 @@ def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, capsys, request):
         request.getfixturevalue("coarse_samples")
     for language, step in steps(page):
         run_step(page, language, step, capsys)
-
-
-def test_the_site_builds_without_a_warning(tmp_path):
-    pytest.importorskip("mkdocs", reason="the docs extra is not installed")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path / "site")],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "site" / "quickstart.html").stat().st_size > 5000
-    for page in PAGES:
-        assert (tmp_path / "site" / f"{page.stem}.html").exists(), page.name
