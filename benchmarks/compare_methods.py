@@ -143,13 +143,14 @@ def table(rows: list[dict], longest: int, every: int = 1) -> str:
     reachable = sum(any(holds(row) for row in pair.values()) for pair in pairs)
     lines = [
         "# Methods, measured", "",
-        f"{clip_count} human clips (walks, runs, dances, acrobatics, work), cut to {longest} frames, each on "
-        f"{', '.join(CHARACTERS)}, by every method with its usual settings: {len(pairs)} pairs. Made by",
-        f"`benchmarks/compare_methods.py --all --every {every} --longest {longest}`, on a busy machine: times compare "
-        "methods, no more.",
-        "[Choosing a method](choosing.md) says what to make of it.", "",
-        f"A pair is reachable when some method holds every plant within {HOLDS:g} mm: {reachable} of {len(pairs)} are.",
-        "Acceleration and jerk are times the source's; drift, error and time are medians over pairs.", "",
+        f"{clip_count} human clips (walks, runs, dances, acrobatics, work), trimmed to {longest} frames, each on "
+        f"{', '.join(CHARACTERS)}, by every method with its default settings: {len(pairs)} pairs. Made by",
+        f"`benchmarks/compare_methods.py --all --every {every} --longest {longest}`, on a busy machine: use "
+        "the times only to compare methods.",
+        "[Choosing a method](choosing.md) interprets the figures.", "",
+        f"A pair is reachable if at least one method keeps every plant within {HOLDS:g} mm: {reachable} of {len(pairs)} "
+        "are.",
+        "Acceleration and jerk are relative to the source; drift, error and time are medians over pairs.", "",
         "| method | holds, of reachable | holds, of all | drift, mm | error, mm | peak acceleration | ≤ 1.5 "
         "| lowest peak, of those it holds | jerk | joints turned | ms per 100 frames |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
@@ -162,10 +163,10 @@ def table(rows: list[dict], longest: int, every: int = 1) -> str:
             f"| {f['share_lowest_peak_where_holding']:.0%} | {f['median_jerk']:.2f} "
             f"| {f['median_joint_change_degrees']:.1f}° | {f['median_ms_per_100_frames']:.0f} |"
         )
-    lines += ["", "## Where methods do not hold", ""]
+    lines += ["", "## Where methods fail", ""]
     failures = [row for row in rows if row.get("failed")]
     lines += [f"- {row['clip']} on {row['character']}, {row['method']}: {row['failed']}" for row in failures] or [
-        "No method refused a question."
+        "No method refused a problem."
     ]
     lines += ["", "| clip | character | drift by method, mm | status |", "|---|---|---|---|"]
     exact = ("hierarchical", "filtered", "perframe", "spacetime")
@@ -177,7 +178,7 @@ def table(rows: list[dict], longest: int, every: int = 1) -> str:
             lines.append(f"| {shown[0]['clip']} | {shown[0]['character']} | {drifts} | {statuses} |")
     lines += ["", "## Where the peak of `spacetime` is not the lowest", "", *_peaks(pairs)]
     skipped = [row for row in rows if "skipped" in row]
-    lines += ["", f"{len(skipped)} files have no human motion, or one in which no foot stands."]
+    lines += ["", f"{len(skipped)} files have no human motion, or a motion without footplants."]
     return "\n".join(lines) + "\n"
 
 
@@ -189,8 +190,8 @@ def _peaks(pairs: list[dict[str, dict]]) -> list[str]:
     drops = sum(best["method"] == "perkey" for _, best in beaten)
     lines = [
         f"It has the lowest peak in {len(moving) - len(beaten)} of the {len(moving)} pairs that it holds and in which "
-        f"the source moves. In {drops} of the {len(beaten)} others `perkey` has it, which drops what the source does "
-        "between its keys.", "",
+        f"the source moves. In {drops} of the other {len(beaten)}, `perkey` has it, because it drops the detail of the "
+        "source between its keys.", "",
         "| clip | character | peak of spacetime | lowest | of |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for row, best in beaten:

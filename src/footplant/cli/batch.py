@@ -63,11 +63,11 @@ def batch(
     ] = None,
     layout: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Write the dataset besides as smpl, smplh, smplx or humanml3d; repeatable."),
+        typer.Option(metavar="NAME", help="Also write the dataset as smpl, smplh, smplx or humanml3d; repeatable."),
     ] = None,
     subject: Annotated[
         str | None,
-        typer.Option(metavar="REGEX", help="Who moves in a clip: the first group of this pattern in its name."),
+        typer.Option(metavar="REGEX", help="The subject of a clip: the first group of this pattern in its name."),
     ] = None,
     split: Annotated[
         str, typer.Option(metavar="A,B,C", help="Shares of the dataset's frames for training, validation and test.")
