@@ -17,7 +17,7 @@ seeds = st.integers(0, 1000)
 
 
 def fit_numpy(u, values, count):
-    """The local fit of METHODS A2 as it is written: for each control point the data near it."""
+    """The local fit of Lee & Shin's equation 2, written out: for each control point the data near it."""
     control = np.zeros((count, values.shape[1]))
     cell = np.clip(np.floor(u).astype(int), 0, count - 4)
     t = u - cell

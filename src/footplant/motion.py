@@ -131,7 +131,7 @@ class Motion:
         return made
 
     def __add__(self, displacement: ArrayLike) -> Motion:
-        """Return m ⊕ d (METHODS A1): p + v0, qi·exp(vi); d is (F, 1+J, 3) or (1+J, 3)."""
+        """Return m ⊕ d (Lee & Shin, equation 1): p + v0, qi·exp(vi); d is (F, 1+J, 3) or (1+J, 3)."""
         from footplant.kernels import quaternion
 
         frames, joints = self.rotations.shape[:2]
@@ -150,7 +150,7 @@ class Motion:
         return replace(self, root=self.root + d[:, 0], rotations=rotation.normalize(out).reshape(frames, joints, 4))
 
     def __sub__(self, origin: Motion) -> NDArray:
-        """Return m ⊖ m0 (METHODS A1), the displacement (F, 1+J, 3) with m0 ⊕ (m ⊖ m0) = m; rotation vectors ≤ π."""
+        """Return m ⊖ m0, the displacement (F, 1+J, 3) with m0 ⊕ (m ⊖ m0) = m; rotation vectors ≤ π."""
         from footplant.kernels import quaternion
 
         if self.rotations.shape != origin.rotations.shape:

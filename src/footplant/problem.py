@@ -60,8 +60,9 @@ class Problem:
     character: Character
     constraints: tuple[Constraint, ...] = ()
     rigidity: Mapping[str, float] = field(default_factory=dict)
-    """α of METHODS A3, for the default IK: role ("spine", "hips", "clavicle" …, "place" for the root's position) →
-    stiffness; roles that are not named keep their defaults."""
+    """α of Lee & Shin's equation 4, for the default IK: role ("spine", "hips", "clavicle" …, "place" for the root's
+    position) → stiffness. A stiffer joint takes a smaller part of the displacement. Other roles keep their
+    defaults."""
     tolerance: float = 0.001
     """Tolerance of hard constraints, metres (and hundredths of a radian per millimetre)."""
 

@@ -1,6 +1,6 @@
 """Uniform cubic B-splines, Lee & Shin's multilevel fit of scattered data, and FIR kernels.
 
-A curve over [0, n] knots has n+3 control points b₋₁ … b_{n+1}, stored from index 0 (METHODS A2).
+A curve over [0, n] knots has n+3 control points b₋₁ … b_{n+1}, stored from index 0 (Lee & Shin 1999, section 3.2).
 """
 
 from __future__ import annotations

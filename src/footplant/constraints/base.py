@@ -206,7 +206,7 @@ class Constraint(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AcrossFrames(Constraint):
-    """A relation among frames (METHODS C4): same position at two frames, a bound on speed. For whole-clip methods."""
+    """A relation among frames: same position at two frames, a bound on speed. For whole-clip methods only."""
 
     @abstractmethod
     def groups(self, frames: int) -> NDArray:

@@ -1,4 +1,4 @@
-"""Footplants, at a given position or one found by the solver, and relations across frames (METHODS C2, C4)."""
+"""Footplants, at a given position or one found by the solver, and relations across frames (Gleicher 2001)."""
 
 from __future__ import annotations
 

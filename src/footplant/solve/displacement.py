@@ -1,4 +1,4 @@
-"""Displacement maps: a motion moved along a B-spline through displacements at some frames (METHODS A2).
+"""Displacement maps: a motion moved along a B-spline through displacements at some frames.
 
 Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 4.1:
 m(t) = m0(t) ⊕ d(t), with d a uniform cubic B-spline in the root's position and the joints' exponential coordinates.
@@ -22,7 +22,7 @@ LEAST_KNOTS = 2.0
 def displaced(
     motion: Motion, displacement: NDArray, frames: NDArray, spacing: float, least: float = LEAST_KNOTS
 ) -> Motion:
-    """Return the whole clip moved by a B-spline fitted to displacements (n, 1+J, 3) at n frames (METHODS A2).
+    """Return the whole clip moved by a B-spline fitted to displacements (n, 1+J, 3) at n frames.
 
     spacing: of the knots, in frames of 1/30 s. least: smallest knot spacing in frames of the clip.
     """

@@ -148,7 +148,7 @@ class Hierarchical:
         return motion
 
     def _shift_root(self, problem: Problem) -> Motion:
-        """Return the initial guess: the root moved by the mean residual of the footplants, smoothly (METHODS A4).
+        """Return the initial guess: the root moved by the mean residual of the footplants, smoothly (section 4.5).
 
         Only footplants count: a hand that reaches for something should not move the whole body.
         """
