@@ -148,8 +148,8 @@ def table(rows: list[dict], longest: int, every: int = 1) -> str:
         f"`benchmarks/compare_methods.py --all --every {every} --longest {longest}`, on a busy machine: use "
         "the times only to compare methods.",
         "[Choosing a method](choosing.md) interprets the figures.", "",
-        f"A pair is reachable if at least one method keeps every plant within {HOLDS:g} mm: {reachable} of {len(pairs)} "
-        "are.",
+        f"A pair is reachable if at least one method keeps every plant within {HOLDS:g} mm: {reachable} of "
+        f"{len(pairs)} are.",
         "Acceleration and jerk are relative to the source; drift, error and time are medians over pairs.", "",
         "| method | holds, of reachable | holds, of all | drift, mm | error, mm | peak acceleration | ≤ 1.5 "
         "| lowest peak, of those it holds | jerk | joints turned | ms per 100 frames |",
