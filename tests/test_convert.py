@@ -11,7 +11,9 @@ import footplant
 from footplant import Project, load_project, save_project
 from footplant.cli import main
 from footplant.cli.losses import losses
+from footplant.humanoid.hanim import hanim_names
 from footplant.io import FORMAT_FEATURES, formats, load_takes
+from footplant.skeleton import Roles, Skeleton
 from gltf_made import figure as made_figure
 from test_asf import MOTION, SKELETON
 from test_cli import assert_one_line_of_error, run, run_json
@@ -194,3 +196,34 @@ def test_formats_list_what_they_hold(capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert run_json(capsys, "formats")["formats"]["fbx"]["installed"] is False
     assert 'pip install "footplant[fbx]"' in run(capsys, "formats")[1]
+
+
+def test_joints_can_be_renamed_as_in_h_anim(capsys, tmp_path):
+    run_json(capsys, "convert", "sample:walk", tmp_path / "walk.bvh", "--joint-names", "hanim")
+    clip, walk = footplant.load(tmp_path / "walk.bvh"), footplant.load("sample:walk")
+    names = clip.character.skeleton.names
+    assert {"HumanoidRoot", "vl5", "vt1", "vc4", "skullbase", "l_hip", "r_knee", "l_wrist"} <= set(names)
+    original, found = walk.character.require_roles().joints, clip.character.require_roles().joints
+    wanted = hanim_names(walk.character.skeleton, walk.character.require_roles())
+    assert {role: [names[joint] for joint in chain] for role, chain in found.items()} == {
+        role: [wanted[joint] for joint in chain] for role, chain in original.items()
+    }
+    code, out, err = run(capsys, "convert", "sample:walk", tmp_path / "x.bvh", "--joint-names", "poser")
+    assert_one_line_of_error(code, out, err)
+    assert "expected --joint-names hanim" in err
+
+
+def test_h_anim_names_are_unique_for_long_spines_and_many_fingers():
+    count = 40
+    skeleton = Skeleton(("l_hip", *(f"j{n}" for n in range(1, count))), [-1, *range(count - 1)], [[0, 1, 0]] * count)
+    chains = {
+        "spine": tuple(range(1, 22)),
+        "neck": (22, 23, 24),
+        "left_index": (25, 26, 27, 28),
+        "left_upper_leg": (30,),
+    }
+    roles = Roles(chains, dict.fromkeys(chains, 1.0), dict.fromkeys(chains, ""))
+    names = hanim_names(skeleton, roles)
+    assert len(set(names)) == count
+    assert (names[0], names[1], names[17], names[18]) == ("l_hip_", "vl5", "vt1", "j18")
+    assert names[22:29] == ("vc7", "vc4", "vc1", "l_index0", "l_index1", "l_index2", "l_index3")

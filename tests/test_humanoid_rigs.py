@@ -221,6 +221,23 @@ RIGS = {
         extras=[("@hand", "@wrist", (0.80, 1.42, -0.02)), ("@fingers", "@hand", (0.85, 1.42, -0.02)),
                 ("@thumb", "@wrist", (0.78, 1.41, 0.02))],
     ),
+    "H-ANIM, level of articulation 1": Rig(
+        "HumanoidRoot", "vl5", "skullbase",
+        "upper_arm=@_shoulder; lower_arm=@_elbow; hand=@_wrist; "
+        "upper_leg=@_hip; lower_leg=@_knee; foot=@_ankle; toes=@_midtarsal", "", ("l", "r"), legs_on="sacroiliac",
+        extras=[("sacroiliac", "HumanoidRoot", (0, 0.92, 0))],
+    ),
+    "H-ANIM 2 in X3D": Rig(
+        "hanim_humanoid_root", "hanim_vl5,hanim_vl3,hanim_vl1,hanim_vt10,hanim_vt6,hanim_vt1", "hanim_skullbase",
+        "clavicle=hanim_@_sternoclavicular; upper_arm=hanim_@_shoulder; lower_arm=hanim_@_elbow; "
+        "hand=hanim_@_radiocarpal; upper_leg=hanim_@_hip; lower_leg=hanim_@_knee; foot=hanim_@_talocrural; "
+        "toes=hanim_@_metatarsal", "hanim_vc4,hanim_vc2", ("l", "r"), legs_on="hanim_sacroiliac",
+        extras=[("hanim_sacroiliac", "hanim_humanoid_root", (0, 0.92, 0)),
+                ("hanim_@_eyeball_joint", "hanim_skullbase", (0.03, 1.62, 0.08)),
+                ("hanim_@_index1", "hanim_@_radiocarpal", (0.8, 1.42, -0.01)),
+                ("hanim_@_index2", "hanim_@_index1", (0.83, 1.42, -0.01))],
+        roles={"eye": "hanim_@_eyeball_joint", "index": "hanim_@_index1,hanim_@_index2"},
+    ),
     "Second Life": Rig(
         "mPelvis", "mTorso,mChest", "mHead",
         "clavicle=mCollar@; upper_arm=mShoulder@; lower_arm=mElbow@; hand=mWrist@; "

@@ -64,6 +64,10 @@ class WriteOptions:
         str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same skeleton).")
     ] = None
 
+    joint_names: Annotated[
+        str | None, typer.Option(metavar="SCHEME", help="Rename joints by role: hanim (H-ANIM, as in VRML and X3D).")
+    ] = None
+
     def given(self, target: Path, module: ModuleType) -> dict[str, Any]:
         """Return the given options as keyword arguments of a format's `save`; raise for those that it lacks."""
         from footplant.errors import FormatError
@@ -129,6 +133,8 @@ def convert(
         clips = [replace(clip, others=()) for clip in clips]
     if writing.character is not None:
         clips = _onto_character(clips, writing.character)
+    if writing.joint_names is not None:
+        clips = [_renamed(clip, writing.joint_names, file) for clip in clips]
     clips, floor = _with_floor_at(clips, ground)
     options |= _take_options(clips, every, module)
     with working(f"writing {target}"):
@@ -242,6 +248,21 @@ def _can_write_others(clip: Clip, module: ModuleType) -> bool:
 def _parameters(module: ModuleType) -> Mapping[str, Parameter]:
     """Return the parameters of a format's `save`; none for a format that only reads."""
     return signature(module.save).parameters if hasattr(module, "save") else {}
+
+
+def _renamed(clip: Clip, scheme: str, file: str) -> Clip:
+    """Return the clip with the joints named by a scheme. The character's own file, whose names differ, is dropped."""
+    from footplant.errors import FormatError
+    from footplant.humanoid.hanim import hanim_names
+    from footplant.result import require_humanoid
+
+    if scheme != "hanim":
+        raise FormatError(f"expected --joint-names hanim, got {scheme!r}")
+    require_humanoid(clip.character, file)
+    names = hanim_names(clip.character.skeleton, clip.character.require_roles())
+    character = replace(clip.character, skeleton=replace(clip.character.skeleton, names=names), source=None)
+    motion = replace(clip.motion, skeleton=replace(clip.motion.skeleton, names=names))
+    return replace(clip, motion=motion, character=character)
 
 
 def _onto_character(clips: Sequence[Clip], file: str) -> list[Clip]:

@@ -34,16 +34,17 @@ VOCABULARY: dict[str, dict[float, str]] = {
     },
     "neck": {1.0: "neck, lower neck, upper neck, cervical, 首"},
     "head": {1.0: "head, skull, 頭"},
-    "jaw": {1.0: "jaw, mandible", 0.5: "chin"},
+    "jaw": {1.0: "jaw, mandible, temporomandibular", 0.5: "chin"},
     "eye": {1.0: "eye, eyeball, 目"},
     "clavicle": {
-        1.0: "clavicle, clav, collar, collarbone, 肩", 0.9: "inner shoulder", 0.7: "scapula", 0.6: "shoulder, shldr",
+        1.0: "clavicle, clav, collar, collarbone, sternoclavicular, 肩", 0.9: "inner shoulder", 0.7: "scapula",
+        0.6: "shoulder, shldr", 0.5: "acromioclavicular",
     },
     "upper_arm": {1.0: "upper arm, up arm, shldr, humerus, 腕", 0.8: "bicep", 0.7: "arm", 0.6: "shoulder"},
     "lower_arm": {
         1.0: "fore arm, lower arm, low arm, lo arm, elbow, radius, ひじ, 肘", 0.9: "ulna", 0.25: "arm",
     },
-    "hand": {1.0: "hand, wrist, 手首", 0.8: "palm"},
+    "hand": {1.0: "hand, wrist, 手首", 0.9: "radiocarpal", 0.8: "palm"},
     "thumb": {1.0: "thumb, 親指"},
     "index": {1.0: "index, pointer, 人指"},
     "middle": {1.0: "middle, 中指", 0.9: "mid", 0.8: "middle hand", 0.5: "fingers", 0.3: "finger"},
@@ -52,7 +53,7 @@ VOCABULARY: dict[str, dict[float, str]] = {
     "upper_leg": {1.0: "thigh, femur, up leg, upper leg, 足", 0.5: "leg", 0.3: "hip joint"},
     "lower_leg": {1.0: "knee, shin, calf, tibia, low leg, lower leg, lo leg, ひざ", 0.6: "leg"},
     "foot": {1.0: "foot, ankle, 足首", 0.9: "talocrural"},
-    "toes": {1.0: "toe, toes, big toe, toe base, ball, fore foot, つま先", 0.4: "metatarsal", 0.2: "foot"},
+    "toes": {1.0: "toe, toes, big toe, toe base, ball, fore foot, つま先", 0.4: "metatarsal, midtarsal", 0.2: "foot"},
     "": {0.0: "buttock, finger base"},
 }  # fmt: skip
 """Body part → score 0 to 1 → word groups, in any order; the longest matching group wins. Words under the empty part
@@ -173,7 +174,10 @@ _WORDS = frozenset(
 ) | {word for word in LEFT | RIGHT if len(word) > 2 or not word.isascii()}
 _FRENCH = frozenset(word for row in LANGUAGES["French"].values() for group in row.split(", ") for word in group.split())
 _PIECES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\x00-\x7f]+")
-_VERTEBRA = re.compile(r"^j?(?:L[1-5]|T\d{1,2}|C[1-7])(?:S1|L[1-5]|T\d{1,2}|C[1-7]|Head)?$")
+_VERTEBRA = re.compile(
+    r"^(?:j?(?:L[1-5]|T\d{1,2}|C[1-7])(?:S1|L[1-5]|T\d{1,2}|C[1-7]|Head)?|v(?:l[1-5]|t\d{1,2}|c[1-7]))$"
+)
+"""Xsens ("L5", "jL5S1", "jT1C7") and H-ANIM ("vl5", "vt12", "vc7")."""
 _SEPARATOR = re.compile(r"[^0-9A-Za-z\x80-\U0010ffff]")
 _RUNNING_NUMBER = re.compile(r"_[0-9]{1,4}$")
 _NEARLY_ALL = 0.9
@@ -238,7 +242,7 @@ def read(name: str) -> Reading:
     bare = _without_accents(name.split("|")[-1].split(":")[-1])
     vertebra = _VERTEBRA.match(bare.rsplit("_", 1)[-1])
     if vertebra:
-        part = "neck" if bare.rsplit("_", 1)[-1].lstrip("j").startswith(("C", "T1C")) else "spine"
+        part = "neck" if bare.rsplit("_", 1)[-1].lstrip("j").startswith(("C", "T1C", "vc")) else "spine"
         return Reading(None, (bare.lower(),), {part: 0.9}, "bone", bare.lower())
     words = [word for piece in _PIECES.findall(bare) for word in _cut(piece.lower())]
     side, words = _take_side(words)

@@ -22,7 +22,8 @@ _ARMS = {
     "3ds Max Biped": "clavicle=clavicle upper_arm=upper.arm lower_arm=fore.arm hand=hand",
     "Unreal": "clavicle=clavicle upper_arm=upper.arm lower_arm=lower.arm hand=hand",
     "mocopi": "clavicle=shoulder upper_arm=up.arm lower_arm=low.arm hand=hand",
-    "BioVision, SMPL": "clavicle=collar upper_arm=shoulder lower_arm=elbow hand=wrist",
+    "BioVision, SMPL, H-ANIM": "clavicle=collar,sternoclavicular upper_arm=shoulder lower_arm=elbow "
+    "hand=wrist,radiocarpal",
     "Poser, DAZ": "clavicle=collar upper_arm=shldr lower_arm=fore.arm hand=hand",
     "DAZ Genesis": "clavicle=collar upper_arm=shldr.bend lower_arm=fore.arm.bend hand=hand",
     "Acclaim (ASF)": "clavicle=clavicle upper_arm=humerus lower_arm=radius hand=wrist",
@@ -34,7 +35,7 @@ _LEGS = {
     "Rigify, Rokoko, Poser, DAZ": "upper_leg=thigh lower_leg=shin foot=foot toes=toe",
     "DAZ Genesis": "upper_leg=thigh.bend lower_leg=shin foot=foot toes=toe",
     "mocopi": "upper_leg=up.leg lower_leg=low.leg foot=foot toes=toes",
-    "BioVision, SMPL": "upper_leg=hip lower_leg=knee foot=ankle toes=toe,foot",
+    "BioVision, SMPL, H-ANIM": "upper_leg=hip lower_leg=knee foot=ankle,talocrural toes=toe,foot,metatarsal",
     "Acclaim (ASF)": "upper_leg=femur lower_leg=tibia foot=foot toes=toes",
     "SOMA": "upper_leg=leg lower_leg=shin foot=foot toes=toe.base",
 }
