@@ -15,6 +15,7 @@ import pytest
 
 import c3d_made
 import footplant
+import mmd_made
 import test_collada
 import test_mvnx
 from footplant import FormatError, Kinematics
@@ -54,6 +55,9 @@ def whole(tmp_path_factory):
         elif extension in (".pkl", ".pickle", ".joblib"):
             poses = np.random.default_rng(0).normal(scale=0.1, size=(12, 72))
             path.write_bytes(pickle.dumps({"smpl_poses": poses, "smpl_trans": np.zeros((12, 3))}))
+        elif extension in (".pmx", ".vmd"):
+            (folder / "clip.pmx").write_bytes(mmd_made.pmx_bytes(mmd_made.dressed_model()))
+            (folder / "clip.vmd").write_bytes(mmd_made.vmd_bytes(mmd_made.dance()))
         elif extension == ".mvnx":
             path.write_bytes(test_mvnx.made())
         elif extension == ".dae":

@@ -27,7 +27,7 @@ Fps = Annotated[
     ),
 ]
 SkeletonFile = Annotated[
-    str | None, typer.Option("--skeleton", metavar="FILE", help="The skeleton file (AMC, DeepMimic).")
+    str | None, typer.Option("--skeleton", metavar="FILE", help="The skeleton file (AMC, DeepMimic; a .pmx for VMD).")
 ]
 Positions = Annotated[
     str | None,

@@ -31,6 +31,7 @@ BUILT_IN = {
     "footplant.io.deepmimic": (".txt",),
     "footplant.io.fbx": (".fbx",),
     "footplant.io.gltf": (".glb", ".gltf"),
+    "footplant.io.mmd": (".pmx", ".vmd"),
     "footplant.io.mvnx": (".mvnx",),
     "footplant.io.npz": (".npz", ".npy", ".pkl", ".pickle", ".joblib"),
     "footplant.io.project": (".footplant",),
