@@ -103,8 +103,42 @@ class TransitionSettings:
     """Metres of frame distance that skipping a whole clip costs. Doubled, transitions keep more of both clips."""
 
 
+@dataclass(frozen=True)
+class WalkSettings:
+    """How a motion graph is searched for a walk (`graph_walk`). Chosen on the sample gaits."""
+
+    rate: float = 20.0
+    """Samples per second at which walks are compared. Doubled, the search takes twice as long."""
+    sway: float = 1.0
+    """Seconds over which the root's path is averaged, so that the sway of single steps is no distance travelled."""
+    fine: float = 0.01
+    """Metres between the samples of a path."""
+    beyond: float = 20.0
+    """Metres beyond the end of a path that a clip may travel before the search cuts it there."""
+    stretch: float = 0.25
+    """Metres travelled over which partial walks along a path compete."""
+    moment: float = 0.25
+    """Seconds over which partial walks to a target compete."""
+    ahead: float = 0.3
+    """Seconds over which the direction is taken in which a clip begins."""
+    width: int = 32
+    """Partial walks that are continued of each stretch. Doubled, the search takes twice as long and may find better
+    walks."""
+    linger: float = 1e-3
+    """Metres²: error that every second costs, so that a walk does not stand still where it is on the path."""
+    fade: float = 0.4
+    """Default seconds of a crossfade."""
+    least_fade: float = 0.05
+    """Seconds; a transition nearer to the end of a clip than this has no frames to fade over, and is not used."""
+    within: float = 0.25
+    """Metres from a target that count as reaching it."""
+    longest: float = 60.0
+    """Seconds; longer walks are not searched."""
+
+
 REGISTRATION = RegistrationSettings()
 LOOP = LoopSettings()
 GRAPH = GraphSettings()
 BLEND_CONTACTS = BlendContactSettings()
 TRANSITION = TransitionSettings()
+WALK = WalkSettings()

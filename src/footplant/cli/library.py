@@ -10,10 +10,12 @@ import typer
 from footplant.cli.arguments import Json
 from footplant.cli.loading import load_clip
 from footplant.cli.output import note, print_facts, print_json, print_table, refuse_to_overwrite, working
-from footplant.cli.solving import Overwrite, solving
+from footplant.cli.solving import Overwrite, check_targets, print_summary, solving
 
 if TYPE_CHECKING:
+    from footplant.blending.graph import MotionGraph
     from footplant.clip import Clip
+    from footplant.result import Result
 
 SHOWN = 10
 """Transitions shown in a table."""
@@ -85,23 +87,45 @@ def graph(
         ),
     ] = None,
     most: Annotated[int, typer.Option(min=1, max=1000, help="Transitions kept between any two clips.")] = 10,
+    walk: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="Write a walk through the graph, along --curve or to --target."),
+    ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CURVE", help="Path to follow: line:LENGTH, circle:RADIUS, s:LENGTH,WIDTH, points:… or a file."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="X,Z", help="Place on the floor to reach, metres, seen from the first frame.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="CLIP", help="Clip that the walk begins with (default: automatic).")
+    ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Build a motion graph from a folder of clips: every good transition between them.
 
-    Example: footplant graph clips -o graph.json
+    With --walk, choose transitions so that the character follows a curve or reaches a target, feet planted.
+
+    Example: footplant graph clips -o graph.json --walk walk.glb --curve s:8,2
     """
     from footplant.atomic import write_atomic
     from footplant.blending.graph import build_graph
 
     _check_out(out, (".json",), [], overwrite)
+    goal = _walk_goal(walk, curve, target, start)
+    if walk is not None:
+        check_targets("", walk, None, overwrite=overwrite)
     drawn = None if picture == "none" else picture or str(Path(out).with_suffix(".png"))
     if drawn is not None:
         _check_out(drawn, (".png",), [], overwrite)
     clips, left_out = _read_folder(folder)
     with solving("comparing") as progress:
         found = build_graph(clips, threshold=threshold, most=most, progress=progress)
+    walked = None if walk is None else _write_walk(walk, clips, found, goal)
     import json as writer
 
     facts = found.to_dict()
@@ -110,9 +134,9 @@ def graph(
         drawn = _draw(found, drawn, wanted=picture is not None)
     if json:
         counts = {"clips": len(facts["clips"]), "edges": len(facts["edges"]), "lasting": len(found.component())}
-        print_json(
-            {"command": "graph", "input": folder, "output": out, "picture": drawn, **counts, "left_out": left_out}
-        )
+        files = {"command": "graph", "input": folder, "output": out, "picture": drawn, "walk": walk}
+        steps = {} if walked is None else {"route": walked.report.notes[-1], "seconds": walked.motion.duration}
+        print_json({**files, **counts, **steps, "left_out": left_out})
         return
     rows = [
         (clip["name"], clip["seconds"], sum(edge["from"] == number for edge in facts["edges"]),
@@ -120,8 +144,54 @@ def graph(
         for number, clip in enumerate(facts["clips"])
     ]  # fmt: skip
     print_table(f"{folder} → {out}", ("clip", "#seconds", "#out", "#in", "can be played endlessly"), rows)
+    if walked is not None:
+        print_summary(walked, f"walk: {folder} → {walk}", walk or "", None)
+        note(f"note: {walked.report.notes[-1]}")
     for reason in left_out:
         note(f"note: left out {reason}")
+
+
+def _walk_goal(
+    walk: str | None, curve: str | None, target: str | None, start: str | None
+) -> tuple[str | None, tuple[float, float] | None, str | None]:
+    """Return the path or the target of a walk, and the clip that it begins with; raise for options that do not fit."""
+    from footplant.errors import FormatError
+    from footplant.io.curve_files import load_curve
+
+    if walk is None:
+        unused = [name for name, value in (("--curve", curve), ("--target", target), ("--start", start)) if value]
+        if unused:
+            raise FormatError(f"expected --walk OUT with {unused[0]}")
+        return None, None, None
+    if (curve is None) == (target is None):
+        raise FormatError("expected --curve or --target with --walk, and not both")
+    if curve is not None:
+        load_curve(curve)
+        return curve, None, start
+    try:
+        x, z = (float(part) for part in (target or "").split(","))
+    except ValueError:
+        raise FormatError(f"expected --target X,Z, two numbers in metres, got {target!r}") from None
+    return None, (x, z), start
+
+
+def _write_walk(
+    walk: str, clips: list[Clip], found: MotionGraph, goal: tuple[str | None, tuple[float, float] | None, str | None]
+) -> Result:
+    """Search the graph for a walk, solve for its footplants and write it."""
+    from footplant.blending.graph_walk import walk_graph
+    from footplant.errors import FormatError
+
+    path, target, start = goal
+    names = [clip.name for clip in clips]
+    if start is not None and start not in names:
+        raise FormatError(f"expected --start among {', '.join(names)}; got {start!r}")
+    number = None if start is None else names.index(start)
+    with solving("walking") as progress:
+        walked = walk_graph(clips, path=path, target=target, graph=found, start=number, progress=progress)
+    with working(f"writing {walk}"):
+        walked.save(walk)
+    return walked
 
 
 def _draw(found, path: str, *, wanted: bool) -> str | None:
