@@ -3,13 +3,16 @@
 Each `fuzz_*.py` beside this file is one target: `TARGET(data: bytes)`, and `corpus() -> list[bytes]` to start from.
 Every target runs in a process of its own, because the fuzzer (atheris, on libFuzzer) ends its process; inputs that fail
 are kept in --keep. The kept corpus (`kept.py`) is where every run starts from too; with --grow it gets what the run has
-found: inputs that go new ways, and those that fail, which the suite then replays until they do not.
+found: inputs that go new ways, and those that fail, which the suite then replays until they do not. Where atheris is
+not made for the machine (aarch64), `mutate.py` does its work, with less guidance.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
+import resource
 import shutil
 import subprocess
 import sys
@@ -18,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import mutate
 from kept import grow, keep, kept
 
 FOLDER = Path(__file__).resolve().parent
@@ -74,9 +78,19 @@ def _run(name: str, seconds: int, failures: Path, growing: bool) -> bool:
 
 def _fuzz(name: str, seconds: int, corpus: Path, failures: Path) -> None:
     """Inside the child: instrument the package, import the target, run until the time is over."""
-    import atheris
-
     from footplant.kernels import module_names
+
+    if importlib.util.find_spec("atheris") is None:
+        limit = MEMORY_MB << 20
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        target = importlib.import_module(name)
+        seeds = [*target.corpus(), *(path.read_bytes() for path in sorted(corpus.iterdir()))]
+        for seed in seeds:
+            target.TARGET(seed)
+        runs = mutate.fuzz(target.TARGET, seeds, seconds, SLOWEST_SECONDS, failures / name)
+        print(f"stat::number_of_executed_units: {runs}", file=sys.stderr)
+        return
+    import atheris
 
     # numba cannot compile instrumented functions
     for kernel in module_names():
