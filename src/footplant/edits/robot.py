@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.clip import Clip
-from footplant.contacts.detection import find_contacts
+from footplant.contacts.detection import Contacts, find_contacts
 from footplant.errors import ArgumentError, MotionError
 from footplant.feet.lead_in import split_lead_in
 from footplant.feet.stage import Stage, with_plausible_floor
@@ -42,6 +44,10 @@ RobotSource = str | Path | Mechanism | RobotBody
 """What is accepted as a robot: an MJCF or URDF file, or one that is loaded."""
 REACHED = 1.0
 """Millimetres: a planted point nearer than this to its place is reached."""
+STILL_WITHIN = 0.0035
+"""Body heights (6 mm): a contact is lengthened to frames in which its point is nearer than this to its place."""
+STILL_TIME = 0.1
+"""Seconds by which it is lengthened at most, at either end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +121,11 @@ def _result(body: RobotBody, motion: RobotMotion, goals: Goals, started: float) 
     notes = [*body.mechanism.notes, *body.notes]
     if body.missing:
         notes.append(f"the robot has no {', '.join(name.replace('_', ' ') for name in body.missing)}")
+    if quality.edge_height > REACHED:
+        notes.append(
+            "its ankles do not roll: feet stand in place on an edge where hips are not above them, a heel or toe up to "
+            f"{quality.edge_height:.0f} mm high"
+        )
     report = Report(
         "robot", Status.UNREACHABLE if missed else Status.SOLVED, character.height, tuple(constraints),
         notes=tuple(notes), seconds=time.perf_counter() - started,
@@ -151,7 +162,7 @@ def _own_goals(motion: RobotMotion, body: RobotBody, source: Clip | None = None)
 def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool) -> Goals:
     """Return what a robot is to do: the source's rotations on its proxy, and its footsteps as for a character."""
     target, source = body.proxy, Kinematics(clip.motion)
-    contacts = with_plausible_floor(find_contacts(clip), clip)
+    contacts = _to_stillness(with_plausible_floor(find_contacts(clip), clip), clip, source)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     steps = find_steps(contacts, foot_length(clip.character, "left"))
@@ -171,6 +182,41 @@ def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool) -> Goals:
     ]
     level = float(np.median([place[1] for *_, place in held])) if held else _lowest(copied, body)
     return goals_of(body, copied, held, level)
+
+
+def _to_stillness(contacts: Contacts, clip: Clip, source: Kinematics) -> Contacts:
+    """Return contacts of feet lengthened by the frames before and after in which their points are still in place.
+
+    A contact is found where its point is slow. At 30 frames/s a foot that lands is fast in the frame before and yet
+    within millimetres of its place: a character eases into it, a robot's foot has to stand.
+    """
+    near, most = STILL_WITHIN * clip.character.height, round(STILL_TIME * contacts.fps)
+    made, ends, clip_frames = [], dict[str, int](), len(clip.motion)
+    starts = {
+        (plant.point, plant.start): after.start
+        for plant, after in pairwise(contacts.plants)
+        if plant.point == after.point
+    }
+    for plant in contacts.plants:
+        start, end = plant.start, plant.end
+        if plant.point in clip.character.contacts and not plant.point.endswith("palm"):
+            point = clip.character.contacts[plant.point]
+            # a foot that rolls over its ball turns the point about the joint that stands, or the other way round
+            tracks = np.stack([source.point(point), source.positions[:, point.joint]])
+            first = max(ends.get(plant.point, 0), start - most, 0)
+            last = min(starts.get((plant.point, plant.start), clip_frames), end + most, clip_frames)
+            while start > first and _nearest(tracks, start - 1, plant.start) < near:
+                start -= 1
+            while 0 < end < last and _nearest(tracks, end, plant.end - 1) < near:
+                end += 1
+        ends[plant.point] = end
+        made.append(replace(plant, start=start, end=end))
+    return replace(contacts, plants=tuple(made))
+
+
+def _nearest(tracks: NDArray, frame: int, other: int) -> float:
+    """Return the smallest distance between two frames of some tracks (N, F, 3), metres."""
+    return float(np.linalg.norm(tracks[:, frame] - tracks[:, other], axis=1).min())
 
 
 def _lowest(motion: Motion, body: RobotBody) -> float:

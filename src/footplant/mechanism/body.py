@@ -100,6 +100,10 @@ class RobotBody:
         """Return the mechanism."""
         return self.links.mechanism
 
+    def rolls(self, side: str) -> bool:
+        """Return whether an ankle turns both ways. Without a roll, a foot lies flat only below its hip."""
+        return len(self.groups[f"{side}_ankle"]) > 1
+
 
 def robot_body(mechanism: Mechanism, corrections: Mapping[str, tuple[str, ...]] | None = None) -> RobotBody:
     """Find the parts of a human body in a robot; corrections: role → names of bodies, which take precedence.

@@ -67,9 +67,11 @@ class RobotQuality:
     zmp_distance: float | None
     """Mean distance of the zero-moment point from the support, mm."""
     plant_errors: tuple[float, ...] = ()
-    """For each plant, its largest distance from where it should be, mm."""
+    """For each plant, its largest distance from where it should be, mm; along the ground if its ankle does not roll."""
     plant_frames: tuple[int, ...] = ()
     """The frame of that distance."""
+    edge_height: float = 0.0
+    """How high a planted heel or toe of a foot is whose ankle does not roll, mm: the foot stands on an edge."""
 
     def to_dict(self) -> dict:
         """Return JSON-ready numbers."""
@@ -111,12 +113,15 @@ def measure_robot(
         for side in SIDES
         for part in ("heel", "toe")
     }
-    drifts, speeds, errors, frames = [], [], [], []
+    drifts, speeds, errors, frames, edges = [], [], [], [], [0.0]
     for plant in plants:
         path = feet[plant.side, plant.part][plant.start : plant.end]
         drifts.append(1000.0 * float(np.linalg.norm(path[:, :2] - path[:, :2].mean(axis=0), axis=1).max()))
         speeds.append(np.linalg.norm(np.diff(path[:, :2], axis=0), axis=1) * motion.fps)
-        away = np.linalg.norm(path - np.array(plant.place), axis=1)
+        # the height of a foot whose ankle does not roll is not asked for: it stands on an edge
+        axes = 3 if body.rolls(plant.side) else 2
+        away = np.linalg.norm((path - np.array(plant.place))[:, :axes], axis=1)
+        edges.append(0.0 if axes == 3 else 1000.0 * float((path[:, 2] - plant.place[2]).max()))
         errors.append(1000.0 * float(away.max()))
         frames.append(plant.start + int(away.argmax()))
     moving = np.concatenate(speeds) if speeds else np.zeros(0)
@@ -150,7 +155,7 @@ def measure_robot(
         limb_error=_limb_error(body, limbs, track),
         zmp_outside=None if zmp is None else float(np.mean(zmp > OUTSIDE)),
         zmp_distance=None if zmp is None else 1000.0 * float(np.mean(zmp)),
-        plant_errors=tuple(errors), plant_frames=tuple(frames),
+        plant_errors=tuple(errors), plant_frames=tuple(frames), edge_height=max(edges),
     )  # fmt: skip
 
 

@@ -164,11 +164,7 @@ class _Problem:
                     high = np.array([0.0, 0.0, 1.0]) - way[2] * way
                     high /= max(float(np.linalg.norm(high)), 1e-9)
                     turns[start:end] = np.stack([way, np.cross(high, way), high], axis=1) @ own.T
-                    weights[start:end] = self.settings.flat_turn if self._rolls(side) else self.settings.edge_turn
-
-    def _rolls(self, side: str) -> bool:
-        """Return whether an ankle turns both ways. Without a roll, a foot lies flat only below its hip."""
-        return len(self.body.groups[f"{side}_ankle"]) > 1
+                    weights[start:end] = self.settings.flat_turn if self.body.rolls(side) else self.settings.edge_turn
 
     def _hard(self):
         goals, body, s = self.goals, self.body, self.settings
@@ -187,7 +183,7 @@ class _Problem:
             np.array([getattr(body.soles[side], part) for side, part in names]),
             held,
             weights,
-            np.array([[1.0, 1.0, 1.0 if self._rolls(side) else 0.0] for side, _ in names]),
+            np.array([[1.0, 1.0, 1.0 if self.body.rolls(side) else 0.0] for side, _ in names]),
             links,
             places,
             radii,
@@ -239,7 +235,7 @@ class _Problem:
         for plant in self.goals.plants:
             sole, frames = self.body.soles[plant.side], slice(plant.start, plant.end)
             place = at[frames, sole.link] + turn[frames, sole.link] @ getattr(sole, plant.part)
-            away = np.abs(place - np.array(plant.place))[:, : 3 if self._rolls(plant.side) else 2]
+            away = np.abs(place - np.array(plant.place))[:, : 3 if self.body.rolls(plant.side) else 2]
             worst = max(worst, float(away.max(initial=0.0)))
         return worst
 
