@@ -3,8 +3,10 @@ import type { IconName } from "./icons";
 import { Icon } from "./icons";
 import { DrivePanel } from "./panels/drive";
 import { EditPanel } from "./panels/edit";
-import { Dropped, Help, Progress, Recovery, Toasts } from "./panels/over";
+import { Dropped, Mapping, Notes } from "./panels/material";
+import { Help, Progress, Recovery, Toasts } from "./panels/over";
 import { CharacterPanel, ComparePanel, HistoryPanel, QualityPanel, ScenePanel } from "./panels/side";
+import { StackPanel } from "./panels/stack";
 import { Tools } from "./panels/tools";
 import { TopBar } from "./panels/top";
 import { Transport } from "./panels/transport";
@@ -16,6 +18,7 @@ import { Viewport } from "./view/viewport";
 
 const TABS: [store.Tab, IconName, string, () => preact.JSX.Element][] = [
   ["edit", "edit", "Edit", EditPanel],
+  ["stack", "stack", "Stack", StackPanel],
   ["character", "person", "Figure", CharacterPanel],
   ["scene", "terrain", "Scene", ScenePanel],
   ["compare", "compare", "A/B", ComparePanel],
@@ -27,7 +30,7 @@ const TABS: [store.Tab, IconName, string, () => preact.JSX.Element][] = [
 export function App() {
   const Panel = TABS.find(([name]) => name === store.tab.value)?.[3] ?? EditPanel;
   return (
-    <div class={`page ${store.show.curves.value ? "with-curves" : ""}`}>
+    <div class={`page ${store.show.curves.value ? "with-curves" : ""}`} data-theme={store.theme.value}>
       <TopBar />
       <Tools />
       <main class="stage">
@@ -56,6 +59,8 @@ export function App() {
       </section>
       <Help />
       <Dropped />
+      <Mapping />
+      <Notes />
     </div>
   );
 }

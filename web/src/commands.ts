@@ -1,7 +1,7 @@
 // Commands of buttons and keys.
 import * as socket from "./socket";
 import * as store from "./store";
-import type { SceneObject } from "./types";
+import type { Edit, SceneObject } from "./types";
 import { NEW_OBJECTS } from "./view/world";
 import { view } from "./view/viewport";
 
@@ -46,12 +46,54 @@ export function pinHere(): void {
 
 export function deleteSelected(): void {
   const chosen = store.selection.peek();
-  if (chosen.kind === "mark") socket.edit({ kind: "remove", id: chosen.id });
+  const key = store.keyChosen.peek();
+  if (key !== null) {
+    store.keyChosen.value = null;
+    socket.edit({ kind: "stack", do: "delete", id: key });
+  } else if (chosen.kind === "mark") {
+    const step = store.selectedMark.peek()?.kind === "step";
+    socket.edit(step ? { kind: "step", id: chosen.id, do: "delete" } : { kind: "remove", id: chosen.id });
+  }
   else if (chosen.kind === "object") {
     const objects = (store.doc.peek()?.objects ?? []).filter((_, n) => n !== chosen.index);
     store.selection.value = { kind: "none" };
     socket.edit({ kind: "objects", objects });
   }
+}
+
+/** Splits the selected footstep at the current frame. */
+export function splitHere(): void {
+  const mark = store.selectedMark.peek();
+  if (mark?.kind === "step") socket.edit({ kind: "step", id: mark.id, do: "split", frame: store.frame.peek() });
+}
+
+/** Joins the selected footstep with the next one of its foot. */
+export function joinNext(): void {
+  const mark = store.selectedMark.peek();
+  if (mark?.kind === "step") socket.edit({ kind: "step", id: mark.id, do: "join" });
+}
+
+let copied: Record<string, unknown> | null = null;
+
+/** Copies the selected key, to be pasted at another frame. */
+export function copyKey(): void {
+  const entry = store.doc.peek()?.stack.find((operator) => operator.id === store.keyChosen.peek());
+  if (!entry) return;
+  copied = { kind: entry.kind, ...entry.values };
+  store.toast("The key was copied: Ctrl V puts it at the current frame.");
+}
+
+export function pasteKey(): void {
+  if (copied) socket.edit({ ...copied, kind: String(copied.kind), frame: store.frame.peek() });
+}
+
+/** Changes values of an operator of the stack; everything after it is solved again. */
+export function setOperator(id: number, values: Record<string, unknown>): void {
+  socket.edit({ kind: "stack", do: "set", id, values });
+}
+
+export function changeStack(id: number, what: "on" | "off" | "delete" | "duplicate" | "move", more: Record<string, unknown> = {}): void {
+  socket.edit({ kind: "stack", do: what, id, ...more });
 }
 
 export function solveBy(name: string): void {
@@ -101,30 +143,92 @@ export async function download(format: string): Promise<void> {
   store.toast(`${name} was downloaded.`);
 }
 
-/** Uploads a file; returns facts about it, or null when it could not be read. */
-export async function upload(file: File): Promise<{ file: string; frames: number; human: boolean; name: string } | null> {
-  store.progress.value = { label: `sending ${file.name}`, share: 0.5 };
+/** What the server found in a dropped file. */
+export interface DroppedFile {
+  file: string;
+  error?: string;
+  frames: number;
+  human: boolean;
+  takes: { name: string; frames: number }[];
+  skinned: boolean;
+  name: string;
+  markers: boolean;
+  robot: boolean;
+  joints: string[];
+  roles: Record<string, string>;
+  why: string;
+  notes: string[];
+}
+
+let drops = 0;
+
+/** Uploads files that belong together, and asks what is in them. */
+export async function uploadAll(files: readonly File[]): Promise<DroppedFile[] | null> {
+  drops += 1;
+  const drop = `drop${Date.now().toString(36)}${drops}`;
   try {
-    const answer = await fetch(sessionAddress(`upload?name=${encodeURIComponent(file.name)}`), { method: "POST", body: file });
-    const said = (await answer.json()) as { file: string; frames: number; human: boolean; name: string; error?: string };
-    if (answer.ok) return said;
-    store.toast(said.error ?? "The file could not be read.", "error");
+    for (const [n, file] of files.entries()) {
+      store.progress.value = { label: `sending ${file.name}`, share: n / files.length };
+      const answer = await fetch(sessionAddress(`upload?drop=${drop}&name=${encodeURIComponent(file.name)}`), { method: "POST", body: file });
+      if (!answer.ok) {
+        store.toast(((await answer.json()) as { error?: string }).error ?? "The file could not be read.", "error");
+        return null;
+      }
+    }
+    store.progress.value = { label: files.length > 1 ? `reading ${files.length} files` : `reading ${files[0]?.name ?? ""}`, share: 0.9 };
+    const answer = await fetch(sessionAddress(`inspect?drop=${drop}`));
+    return ((await answer.json()) as { files: DroppedFile[] }).files;
   } catch (error) {
     store.toast(`The file could not be uploaded: ${String(error)}`, "error");
+    return null;
   } finally {
     store.progress.value = null;
   }
-  return null;
 }
 
-export async function openFile(file: File): Promise<void> {
-  const sent = await upload(file);
-  if (sent) socket.ask({ do: "open", file: sent.file });
+/** Takes files that were dropped or chosen: shows what can be done with them. */
+export async function receive(files: readonly File[]): Promise<void> {
+  if (!files.length) return;
+  store.dropped.value = { names: files.map((file) => file.name), found: null };
+  const found = await uploadAll(files);
+  if (!found) {
+    store.dropped.value = null;
+    return;
+  }
+  const wrong = found.filter((file) => file.error);
+  for (const file of wrong) store.toast(file.error ?? "", "error");
+  const good = found.filter((file) => !file.error);
+  store.dropped.value = good.length ? { names: files.map((file) => file.name), found: good } : null;
 }
 
-export async function retargetTo(file: File, keepFootsteps: boolean): Promise<void> {
-  const sent = await upload(file);
-  if (sent) socket.edit({ kind: "retarget", character: sent.file, keep_footsteps: keepFootsteps });
+export function openDropped(file: DroppedFile, take = 0, roles: Record<string, string> | null = null): void {
+  if (store.doc.peek()?.unsaved && !confirm("There are unsaved edits. Open another clip?")) return;
+  store.dropped.value = null;
+  store.pending.value += 1;
+  socket.ask({ do: "open", file: file.file, take, ...(roles ? { roles } : {}) });
+}
+
+/** Offers a dropped clip beside the samples that can be blended. */
+export function offerBlend(file: DroppedFile): void {
+  store.dropped.value = null;
+  store.ownClips.value = [...store.ownClips.peek().filter((entry) => entry.file !== file.file), { file: file.file, name: file.file.split("/")[1] ?? file.name }];
+  store.tab.value = "drive";
+}
+
+export function sendEdit(change: Edit): void {
+  socket.edit(change);
+}
+
+export function retargetDropped(file: DroppedFile, keepFootsteps: boolean, roles: Record<string, string> | null = null): void {
+  store.dropped.value = null;
+  socket.edit({ kind: "retarget", character: file.file, keep_footsteps: keepFootsteps, ...(roles ? { roles } : {}) });
+}
+
+export async function retargetTo(files: readonly File[], keepFootsteps: boolean): Promise<void> {
+  const found = (await uploadAll(files))?.filter((file) => !file.error)[0];
+  if (!found) return;
+  if (found.human) retargetDropped(found, keepFootsteps);
+  else store.mapping.value = { file: found, use: "retarget" };
 }
 
 export function compare(a: string, b: string): void {
@@ -140,11 +244,66 @@ export function endCompare(): void {
   socket.release();
 }
 
+/** Stops what goes on: a drag, a solve, a dialog, playing; else clears the selection. */
 export function escape(): void {
   if (view.gizmo?.cancel()) return;
-  if (store.progress.peek()) socket.ask({ do: "cancel" });
+  if (store.progress.peek() || store.pending.peek() > 0) socket.ask({ do: "cancel" });
   else if (store.help.peek()) store.help.value = false;
+  else if (store.notesShown.peek()) store.notesShown.value = false;
+  else if (store.mapping.peek()) store.mapping.value = null;
   else if (store.dropped.peek()) store.dropped.value = null;
+  else if (store.playing.peek()) store.playing.value = false;
   else if (store.comparison.peek()) endCompare();
-  else store.selection.value = { kind: "none" };
+  else {
+    store.keyChosen.value = null;
+    store.selection.value = { kind: "none" };
+  }
+}
+
+/** Saves what a canvas shows: a picture, or a video of the clip from start to end. */
+export async function savePicture(): Promise<void> {
+  const made = await view.theatre?.stage.picture();
+  if (made) saveAs(made, `${store.figure.peek()?.clip ?? "clip"}-${store.frame.peek()}.png`);
+}
+
+export async function saveVideo(): Promise<void> {
+  const theatre = view.theatre;
+  if (!theatre || store.recording.peek()) return;
+  if (typeof MediaRecorder === "undefined") {
+    store.toast("This browser cannot record video.", "error");
+    return;
+  }
+  const rate = Math.min(store.fps.peek(), 30);
+  const stream = theatre.stage.canvas.captureStream(rate);
+  const kind = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm"].find((type) => MediaRecorder.isTypeSupported(type));
+  const recorder = new MediaRecorder(stream, { ...(kind ? { mimeType: kind } : {}), videoBitsPerSecond: 8_000_000 });
+  const parts: Blob[] = [];
+  recorder.ondataavailable = (event) => parts.push(event.data);
+  const ended = new Promise<void>((done) => (recorder.onstop = () => done()));
+  store.recording.value = true;
+  store.looping.value = false;
+  store.frame.value = 0;
+  recorder.start(250);
+  store.playing.value = true;
+  await new Promise<void>((done) => {
+    const watch = setInterval(() => {
+      if (store.playing.peek() && store.recording.peek()) return;
+      clearInterval(watch);
+      done();
+    }, 50);
+  });
+  setTimeout(() => recorder.stop(), 150);
+  await ended;
+  for (const track of stream.getTracks()) track.stop();
+  store.recording.value = false;
+  saveAs(new Blob(parts, { type: "video/webm" }), `${store.figure.peek()?.clip ?? "clip"}.webm`);
+}
+
+function saveAs(data: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(data);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  store.toast(`${name} was downloaded.`);
 }

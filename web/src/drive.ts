@@ -37,6 +37,15 @@ export function stopDriving(): void {
   view.theatre?.stopLive();
 }
 
+/** Stops driving and opens what was played as a clip. */
+export function keepAsClip(): void {
+  if (driving.peek() === "off") return;
+  if (store.doc.peek()?.unsaved && !confirm("There are unsaved edits. Open the recording instead?")) return;
+  driving.value = "off";
+  socket.ask({ do: "drive", mode: "keep" });
+  view.theatre?.stopLive();
+}
+
 /** Handles a key in drive mode; returns true when it is used there. */
 export function driveKey(event: KeyboardEvent, down: boolean): boolean {
   if (driving.peek() !== "drive") return false;

@@ -29,13 +29,18 @@ export const KEYS: readonly Key[] = [
   { keys: "G", what: "Move the selection", group: "Edit", test: plain("g"), act: () => (store.mode.value = "translate") },
   { keys: "R", what: "Rotate the selection", group: "Edit", test: plain("r"), act: () => (store.mode.value = "rotate") },
   { keys: "P", what: "Pin the selected point here", group: "Edit", test: plain("p"), act: commands.pinHere },
-  { keys: "Delete", what: "Delete the selected bar or object", group: "Edit", test: (e) => e.key === "Delete" || e.key === "Backspace", act: commands.deleteSelected },
+  { keys: "Delete", what: "Delete the selected bar, key or object", group: "Edit", test: (e) => e.key === "Delete" || e.key === "Backspace", act: commands.deleteSelected },
   { keys: "[  ]", what: "Smaller or larger influence", group: "Edit", test: (e) => e.key === "[" || e.key === "]", act: (e) => (store.spacing.value = Math.min(Math.max(store.spacing.peek() + (e.key === "[" ? -1 : 1), 1), 32)) },
   { keys: "1 – 9", what: "Solve the clip by that method", group: "Edit", test: (e) => /^[1-9]$/.test(e.key) && !e.ctrlKey && !e.metaKey, act: (e) => solveNumber(Number(e.key)) },
   { keys: "Tab", what: "Next joint; with Shift the previous", group: "Edit", test: (e) => e.key === "Tab" && (e.target as HTMLElement)?.classList?.contains("viewport"), act: (e) => nextJoint(e.shiftKey ? -1 : 1) },
-  { keys: "M", what: "Next footplant or pin; with Shift the previous", group: "Edit", test: plain("m"), act: (e) => nextMark(e.shiftKey ? -1 : 1) },
-  { keys: "Esc", what: "Cancel a drag or a solve, clear the selection", group: "Edit", test: (e) => e.key === "Escape", act: commands.escape },
+  { keys: "M", what: "Next footstep or pin; with Shift the previous", group: "Edit", test: plain("m"), act: (e) => nextMark(e.shiftKey ? -1 : 1) },
+  { keys: "S", what: "Split the selected footstep here", group: "Edit", test: plain("s"), act: commands.splitHere },
+  { keys: "J", what: "Join the selected footstep with the next", group: "Edit", test: plain("j"), act: commands.joinNext },
+  { keys: "Ctrl C  Ctrl V", what: "Copy and paste the selected key", group: "Edit", test: (e) => control("c")(e) || control("v")(e), act: (e) => (e.key.toLowerCase() === "c" ? commands.copyKey() : commands.pasteKey()) },
+  { keys: "Esc", what: "Stop: cancel a drag or a solve, stop playing, clear the selection", group: "Edit", test: (e) => e.key === "Escape", act: commands.escape },
   { keys: "F", what: "Frame the character", group: "View", test: plain("f"), act: () => view.theatre?.frameFigure() },
+  { keys: "F1 – F4", what: "Camera: front, side, top, three-quarter", group: "View", test: (e) => /^F[1-4]$/.test(e.key), act: (e) => view.theatre?.preset((["front", "side", "top", "quarter"] as const)[Number(e.key[1]) - 1] ?? "quarter") },
+  { keys: "N", what: "Onion skin: poses before and after", group: "View", test: plain("n"), act: toggle("onion") },
   { keys: "C", what: "Camera follows", group: "View", test: plain("c"), act: toggle("follow") },
   { keys: "B", what: "Bones", group: "View", test: plain("b"), act: toggle("bones") },
   { keys: "O", what: "Ghost of the original", group: "View", test: plain("o"), act: toggle("ghost") },
@@ -55,7 +60,7 @@ function solveNumber(number: number): void {
 
 /** Selects the next bar in time and goes to its start. */
 function nextMark(by: number): void {
-  const marks = [...(store.doc.peek()?.marks ?? [])].sort((a, b) => a.start - b.start || a.id - b.id);
+  const marks = [...store.bars.peek()].sort((a, b) => a.start - b.start || a.id - b.id);
   const chosen = store.selection.peek();
   const at = chosen.kind === "mark" ? marks.findIndex((mark) => mark.id === chosen.id) : -1;
   const next = at < 0 ? marks.find((mark) => mark.start >= store.frame.peek()) ?? marks[0] : marks[(at + by + marks.length) % marks.length];
@@ -73,13 +78,17 @@ function nextJoint(by: number): void {
   if (next) store.selection.value = { kind: "point", name: next.name, joint: next.joint, offset: next.offset };
 }
 
+/** Whether keys belong to the focused control, because text is typed into it. */
+export function isTyping(target: HTMLElement): boolean {
+  return target.matches?.("input:not([type=range]):not([type=checkbox]):not([type=file]), select, textarea") ?? false;
+}
+
 export function listen(): void {
   window.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
-    const typing = target.matches?.("input:not([type=range]):not([type=checkbox]), select, textarea");
-    if (typing && event.key !== "Escape" && !event.ctrlKey && !event.metaKey) return;
-    // a focused button is pressed by space and enter, a slider moved by arrows
-    if (target.matches?.("button") && (event.key === " " || event.key === "Enter")) return;
+    if (isTyping(target) && event.key !== "Escape" && !event.ctrlKey && !event.metaKey) return;
+    // Enter presses a focused button, Space plays wherever the focus is; a slider is moved by arrows
+    if (target.matches?.("button, summary, a") && event.key === "Enter") return;
     if (target.matches?.("input[type=range]") && event.key.startsWith("Arrow")) return;
     if (driveKey(event, true)) {
       event.preventDefault();
@@ -90,5 +99,9 @@ export function listen(): void {
     event.preventDefault();
     key.act(event);
   });
-  window.addEventListener("keyup", (event) => driveKey(event, false));
+  window.addEventListener("keyup", (event) => {
+    // browsers press a focused button when Space is let go
+    if (event.key === " " && !isTyping(event.target as HTMLElement)) event.preventDefault();
+    driveKey(event, false);
+  });
 }

@@ -22,6 +22,10 @@ export function seam(): void {
       progress: store.progress.value,
       driving: store.driving.value,
       path: store.path.value,
+      pending: store.pending.value,
+      bars: store.bars.value,
+      theme: store.theme.value,
+      recording: store.recording.value,
       liveFrames: view.theatre?.live?.frames ?? 0,
       software: view.theatre?.stage.software,
     }),
@@ -53,6 +57,17 @@ export function seam(): void {
     pathPoint: (n: number) => {
       const point = store.path.value[n];
       return point ? onPage(new THREE.Vector3(point[0], store.figure.value?.level ?? 0, point[1])) : null;
+    },
+    /** Pixel of a key of the timeline, by the number of its operator. */
+    key: (operator: number) => {
+      const key = currentLayout()?.keys.find((entry) => entry.operator === operator);
+      const box = document.querySelector("canvas.timeline")?.getBoundingClientRect();
+      return key && box ? [key.x + box.left, key.y + box.top] : null;
+    },
+    /** Pixel of the print of a footstep. */
+    print: (id: number) => {
+      const mesh = view.theatre?.holds.meshOf(id);
+      return mesh ? onPage(mesh.position) : null;
     },
     /** Pixels of a bar of the timeline. */
     bar: (id: number) => {

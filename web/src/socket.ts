@@ -38,11 +38,31 @@ export function connect(): void {
     batch(() => {
       store.connected.value = false;
       store.progress.value = null;
+      store.pending.value = 0;
       inFlight = false;
     });
     if (event.reason && event.code !== 1001) store.toast(event.reason, "error");
-    setTimeout(connect, 1500);
+    setTimeout(() => void comeBack(), 1000);
   };
+}
+
+/** Waits for the server. Another program may have its port now: the token is only said to one that knows it. */
+async function comeBack(): Promise<void> {
+  const token = location.pathname.split("/")[1] ?? "";
+  const nonce = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  try {
+    const answer = await fetch(`/back/${nonce}`, { cache: "no-store" });
+    const wanted = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${nonce}:${token}`)));
+    const proof = [...wanted].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    if (answer.ok && (await answer.text()) === proof) {
+      connect();
+      return;
+    }
+    store.stranger.value = true;
+  } catch {
+    store.stranger.value = false;
+  }
+  setTimeout(() => void comeBack(), 1500);
 }
 
 export function ask(request: Record<string, unknown>): void {
@@ -51,6 +71,7 @@ export function ask(request: Record<string, unknown>): void {
 }
 
 export function edit(change: Edit): void {
+  store.pending.value += 1;
   ask({ do: "edit", edit: change });
 }
 
@@ -73,6 +94,7 @@ function sendDrag(): void {
 export function drop(change: Edit): void {
   waiting = null;
   inFlight = false;
+  store.pending.value += 1;
   ask({ do: "drop", edit: change });
 }
 
@@ -101,6 +123,7 @@ function hear(said: Said): void {
         break;
       case "document":
         store.doc.value = said;
+        store.pending.value = Math.max(store.pending.value - 1, 0);
         if (store.selection.value.kind === "mark" && !store.selectedMark.value) store.selection.value = { kind: "none" };
         refreshLater();
         break;
@@ -135,10 +158,12 @@ function hear(said: Said): void {
         store.liveStatus.value = said;
         break;
       case "note":
+        store.pending.value = 0;
         store.toast(said.text);
         break;
       case "error":
         inFlight = false;
+        store.pending.value = 0;
         if (said.during === "drive") store.driving.value = "off";
         store.toast(said.text, "error");
         break;

@@ -1,6 +1,7 @@
 // State of the page. Panels read these signals; only `socket.ts` and user actions write them.
 import { computed, signal } from "@preact/signals";
 import type { Compared, Curves, Document, Figure, Mark, QualityRow, Vec3 } from "./types";
+import type { DroppedFile } from "./commands";
 import { Track } from "./wire";
 
 export type Selection =
@@ -10,7 +11,7 @@ export type Selection =
   | { kind: "object"; index: number }
   | { kind: "path"; index: number };
 
-export type Tab = "edit" | "character" | "scene" | "compare" | "quality" | "drive" | "history";
+export type Tab = "edit" | "stack" | "character" | "scene" | "compare" | "quality" | "drive" | "history";
 export type Mode = "translate" | "rotate";
 
 export const figure = signal<Figure | null>(null);
@@ -27,6 +28,10 @@ export const speed = signal(1);
 export const selection = signal<Selection>({ kind: "none" });
 export const mode = signal<Mode>("translate");
 export const spacing = signal(8);
+/** Whether the gizmo moves in steps of 5 cm and 5°. */
+export const snapping = signal(false);
+/** Whether the gizmo moves along the axes of the joint instead of the world's. */
+export const localAxes = signal(false);
 export const dragging = signal<{ frame: number; spacing: number } | null>(null);
 export const tab = signal<Tab>("edit");
 
@@ -39,12 +44,15 @@ export const show = {
   path: signal(false),
   follow: signal(true),
   curves: signal(false),
+  onion: signal(false),
 };
 export type Shown = keyof typeof show;
 
 export const connected = signal(false);
+/** Whether something else answers at the server's address: the editor was started again under another one. */
+export const stranger = signal(false);
 export const progress = signal<{ label: string; share: number } | null>(null);
-export const dragInfo = signal<{ missed: number | null; milliseconds: number } | null>(null);
+export const dragInfo = signal<{ missed: number | null; milliseconds: number; conflict?: string } | null>(null);
 export const quality = signal<{ rows: QualityRow[]; position: number } | null>(null);
 export const comparison = signal<{ a: Compared; b: Compared } | null>(null);
 export const compareView = signal<"a" | "b" | "both">("both");
@@ -56,7 +64,20 @@ export const driving = signal<"off" | "starting" | "drive" | "live">("off");
 export const liveStatus = signal<{ datagrams: number; rate: number; note: string; matters: Record<string, number> } | null>(null);
 export const help = signal(false);
 export const toasts = signal<{ id: number; text: string; kind: "note" | "error" }[]>([]);
-export const dropped = signal<{ file: File } | null>(null);
+/** Files that were dropped together, with what the server found in them; null until it has looked. */
+export const dropped = signal<{ names: string[]; found: DroppedFile[] | null } | null>(null);
+/** The character whose roles are being mapped by hand. */
+export const mapping = signal<{ file: DroppedFile; use: "retarget" | "open" } | null>(null);
+/** Requests for edits that the server has not answered yet. */
+export const pending = signal(0);
+/** Whether a video of the viewport is being recorded. */
+export const recording = signal(false);
+/** Clips of one's own that can be blended with. */
+export const ownClips = signal<{ file: string; name: string }[]>([]);
+export const notesShown = signal(false);
+export const theme = signal<"dark" | "light">("dark");
+/** The key of the timeline that is selected: a drag by the number of its operator. */
+export const keyChosen = signal<number | null>(null);
 export const exportFormat = signal("glb");
 
 export const frames = computed(() => figure.value?.frames ?? 1);
@@ -65,9 +86,38 @@ export const fps = computed(() => figure.value?.fps ?? 30);
 /** Frames on either side of an edit that are affected: half of seven knots, spacing in frames of 1/30 s. */
 export const reach = computed(() => 0.5 * (figure.value?.knots ?? 7) * Math.max((spacing.value * fps.value) / 30, 1));
 
+/** What the timeline shows as bars: footsteps as one each, and pins; red where something cannot hold. */
+export const bars = computed<Mark[]>(() => barsOf(doc.value));
+
+export function barsOf(now: Document | null): Mark[] {
+  if (!now) return [];
+  const wrongSteps = new Set(now.conflicts.flatMap((conflict) => conflict.steps));
+  const wrongMarks = new Set(now.conflicts.flatMap((conflict) => conflict.marks));
+  const inSteps = new Set(now.steps.flatMap((step) => step.marks));
+  const joint = (id: number): number => now.marks.find((mark) => mark.id === id)?.joint ?? 0;
+  const steps = now.steps.map((step): Mark => ({
+    id: step.id,
+    kind: "step",
+    title: step.title,
+    point: null,
+    joint: joint(step.marks[0] ?? -1),
+    track: step.track,
+    start: step.start,
+    end: step.end,
+    ramp: step.ramp,
+    place: step.place,
+    free: step.free,
+    wrong: wrongSteps.has(step.id),
+    phases: step.phases,
+    heading: step.heading,
+  }));
+  const others = now.marks.filter((mark) => !inSteps.has(mark.id)).map((mark) => ({ ...mark, wrong: wrongMarks.has(mark.id) }));
+  return [...steps, ...others];
+}
+
 export const selectedMark = computed<Mark | null>(() => {
   const chosen = selection.value;
-  return chosen.kind === "mark" ? (doc.value?.marks.find((mark) => mark.id === chosen.id) ?? null) : null;
+  return chosen.kind === "mark" ? (bars.value.find((mark) => mark.id === chosen.id) ?? null) : null;
 });
 
 let nextToast = 1;

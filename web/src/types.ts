@@ -49,7 +49,8 @@ export interface Figure {
 
 export interface Mark {
   id: number;
-  kind: "plant" | "pin";
+  /** "step": all plants of one stance of a foot, as one bar; its number is that of the step. */
+  kind: "plant" | "pin" | "step";
   title: string;
   point: string | { joint?: string; point?: string; offset?: Vec3 } | null;
   joint: number;
@@ -59,11 +60,58 @@ export interface Mark {
   ramp: [number, number];
   place: Vec3 | null;
   free: boolean;
-  /** Drawn red: the footplant drifts. */
+  /** Drawn red: the footplant drifts, or contradicts another. */
   wrong?: boolean;
+  phases?: Phase[];
+  heading?: number | null;
+}
+
+/** When one part of a foot is down during a step. */
+export interface Phase {
+  part: string;
+  start: number;
+  end: number;
+  place: Vec3;
+}
+
+/** One stance of a foot: its plants of heel and ball. */
+export interface Footstep {
+  id: number;
+  side: "left" | "right";
+  track: Track;
+  title: string;
+  start: number;
+  end: number;
+  marks: number[];
+  place: Vec3;
+  heading: number | null;
+  free: boolean;
+  ramp: [number, number];
+  phases: Phase[];
+}
+
+/** What cannot hold, with edits that would cure it. */
+export interface Conflict {
+  kind: "overlap" | "fast" | "reach";
+  steps: number[];
+  marks: number[];
+  text: string;
+  fixes: { label: string; edit: Edit }[];
+}
+
+/** One entry of the stack. */
+export interface Operator {
+  id: number;
+  kind: string;
+  title: string;
+  on: boolean;
+  failed: string;
+  values: Record<string, unknown>;
 }
 
 export interface HandEdit {
+  /** Its operator in the stack; 0 for one that was duplicated away. */
+  operator: number;
   frame: number;
   joint: number;
   spacing: number;
@@ -92,6 +140,9 @@ export interface Report {
 export interface Document {
   is: "document";
   marks: Mark[];
+  steps: Footstep[];
+  conflicts: Conflict[];
+  stack: Operator[];
   drags: HandEdit[];
   history: string[];
   position: number;
@@ -124,7 +175,7 @@ export type Said =
   | Curves
   | { is: "quality"; position: number; rows: QualityRow[] }
   | { is: "compare"; a: Compared; b: Compared }
-  | { is: "dragged"; seq: number; missed: number | null; frames: number; milliseconds: number }
+  | { is: "dragged"; seq: number; missed: number | null; frames: number; milliseconds: number; conflict?: string }
   | { is: "progress"; label: string; share: number; done?: boolean }
   | { is: "ground"; name: string; level: number }
   | { is: "path"; points: [number, number][] }

@@ -13,7 +13,7 @@ function mark(id: number, point: string, start: number, end: number, extra: Part
 }
 
 const marks = [mark(1, "left_heel", 100, 150), mark(2, "left_ball", 120, 180), mark(3, "right_heel", 200, 260), mark(4, "left_heel", 300, 340)];
-const layout = layoutTimeline(view, marks, [{ frame: 250, joint: 1, spacing: 8, target: null }], ["body", "left_hand"], 42, { frame: 42, reach: 20 });
+const layout = layoutTimeline(view, marks, [{ operator: 1, frame: 250, joint: 1, spacing: 8, target: null }], ["body", "left_hand"], 42, { frame: 42, reach: 20 });
 const bar = (id: number) => {
   const found = layout.bars.find((entry) => entry.id === id);
   assert.ok(found);
@@ -72,7 +72,7 @@ test("what lies under the mouse", () => {
   assert.deepEqual(hitTest(layout, xOf(view, 77), RULER / 2), { kind: "ruler", frame: 77 });
   const key = layout.keys[0];
   assert.ok(key);
-  assert.deepEqual(hitTest(layout, key.x + 2, key.y), { kind: "key", frame: 250 });
+  assert.deepEqual(hitTest(layout, key.x + 2, key.y), { kind: "key", frame: 250, operator: 1 });
   const body = layout.rows[4];
   assert.ok(body);
   assert.deepEqual(hitTest(layout, xOf(view, 30), body.y + 4), { kind: "row", track: "body", frame: 30 });

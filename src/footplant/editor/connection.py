@@ -17,10 +17,10 @@ import numpy as np
 
 from footplant.constraints.drags import Turn, drags_from_data
 from footplant.editor import scene, wire
-from footplant.editor.actions import EditContext, ready, solve_by
+from footplant.editor.actions import EditContext, apply, ready, solve_by, solved
 from footplant.editor.curves import curves
 from footplant.editor.session import TAKES_EFFECT, Cancelled, Session
-from footplant.errors import FootplantError
+from footplant.errors import ConstraintError, FootplantError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.serialise import json_ready
@@ -299,6 +299,9 @@ class Connection:
         """Send a preview of the motion for the current mouse position."""
         started = time.perf_counter()
         state = self.session.state
+        if request["edit"] == "step":
+            self._preview_step(request, started)
+            return
         data = {key: request[key] for key in _DRAG_FIELDS[request["edit"]] if key in request} | {
             "kind": request["edit"]
         }
@@ -314,6 +317,17 @@ class Connection:
             missed = 1000.0 * float(np.linalg.norm(reached - np.asarray(edit.target)))
         self.send_now({"is": "dragged", "seq": request.get("seq", 0), "missed": missed, "frames": frames,
                    "milliseconds": 1000.0 * (solved - started)})  # fmt: skip
+
+    def _preview_step(self, request: Request, started: float) -> None:
+        """Send a preview of the motion while a footstep is moved or turned."""
+        edit = {"kind": "step", **{key: request[key] for key in ("id", "move", "turn") if key in request}}
+        context = EditContext(self.session.journal.files, self.progress)
+        made = solved(apply(edit, self.session.state, context), self.progress)
+        spent = time.perf_counter() - started
+        frames = self.show(made.motion)
+        off = [entry for entry in scene.conflicts(made) if request.get("id") in entry["steps"]]
+        self.send_now({"is": "dragged", "seq": request.get("seq", 0), "missed": None, "frames": frames,
+                       "milliseconds": 1000.0 * spent, "conflict": off[0]["text"] if off else ""})  # fmt: skip
 
     def release(self, request: Request) -> None:
         """Discard a preview."""
@@ -345,9 +359,12 @@ class Connection:
         """Start or stop driving the character by keys or a stream."""
         from footplant.editor.driving import KeyDriver, StreamDriver
 
-        if self.driver is not None:
-            self.driver.stop()
-            self.driver = None
+        played, self.driver = self.driver, None
+        if played is not None:
+            played.stop()
+        if request["mode"] == "keep":
+            self._keep_played(played)
+            return
         character = self.session.state.character
         if request["mode"] == "drive":
             self.driver = KeyDriver(self.hub.controller(character, self.progress), self.send_now)
@@ -356,6 +373,21 @@ class Connection:
         if self.driver is not None:
             self.driver.start()
             self.send_now({"is": "driving", "mode": request["mode"]})
+
+    def _keep_played(self, played: Any) -> None:
+        """Open what was driven or received as a clip of its own."""
+        if played is None:
+            raise ConstraintError("expected something that was played, got nothing")
+        from footplant.clip import Clip
+        from footplant.io import save
+
+        path = self.session.journal.new_upload("recording.footplant", "recorded")
+        path.unlink()
+        save(path, Clip(played.recorded(), played.character, name="recording"))
+        path.chmod(0o600)
+        name = f"{path.parent.name}/{path.name}"
+        self.session = self.hub.open_in(self.key, self.session, name, self.progress)
+        self.introduce()
 
     def path(self, request: Request) -> None:
         """Send the control points of the path, to be dragged."""

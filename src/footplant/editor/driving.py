@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from footplant import rotation
 from footplant.contacts.importance import LIMBS
 from footplant.editor import wire
-from footplant.errors import FootplantError, FormatError
+from footplant.errors import FootplantError, FormatError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.live.controller import Controller, build_controller
 from footplant.live.motion_set import load_set
@@ -22,6 +24,10 @@ from footplant.skeleton import Character
 
 RATE = 60.0
 """Poses per second sent to the page."""
+LONGEST = int(600 * RATE)
+"""Poses that are kept while driving, ten minutes, so that they can be opened as a clip."""
+FEWEST = 10
+"""Poses of the shortest clip that is kept."""
 SET = "set:samples"
 ACTIONS = {"k": "kick", "j": "punch"}
 """Key → action."""
@@ -60,6 +66,7 @@ class _Performance(ABC):
         self.character, self._send = character, send
         self._stopped = threading.Event()
         self._sequence = 0
+        self._played: deque[tuple[float, Any, Any]] = deque(maxlen=LONGEST)
         self._thread = threading.Thread(target=self._run, name="footplant-live", daemon=True)
 
     def start(self) -> None:
@@ -79,8 +86,23 @@ class _Performance(ABC):
     def show(self, root: Any, rotations: Any) -> None:
         """Send one pose."""
         motion = Motion(self.character.skeleton, np.array(root)[None], np.array(rotations)[None], RATE)
+        self._played.append((time.perf_counter(), motion.root[0], motion.rotations[0]))
         self._sequence += 1
         self._send(wire.encode_poses(Kinematics(motion), 0, wire.LIVE, self._sequence))
+
+    def recorded(self) -> Motion:
+        """Return what was played as a motion of `RATE` frames per second."""
+        if len(self._played) < FEWEST:
+            raise MotionError(f"expected at least {FEWEST} poses to keep as a clip, got {len(self._played)}")
+        times, roots, rotations = (np.array(part) for part in zip(*self._played))
+        # poses were shown at uneven times: interpolate at those of the frames
+        wanted = np.arange(times[0], times[-1], 1.0 / RATE)
+        rows = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 1)
+        share = np.clip((wanted - times[rows]) / np.maximum(np.diff(times, append=times[-1] + 1.0)[rows], 1e-6), 0, 1)
+        after = np.minimum(rows + 1, len(times) - 1)
+        root = roots[rows] + share[:, None] * (roots[after] - roots[rows])
+        turned = rotation.slerp(rotations[rows], rotations[after], share[:, None])
+        return Motion(self.character.skeleton, root, turned, RATE)
 
     def _run(self) -> None:
         try:

@@ -13,7 +13,7 @@ from footplant.constraints.naming import point_data
 from footplant.contacts.detection import FEET
 from footplant.editor.footsteps import Footstep, conflicts, footsteps
 from footplant.editor.session import Session
-from footplant.editor.stack import entries
+from footplant.editor.stack import MANUAL, entries
 from footplant.editor.state import EditorState, Mark, find_plants
 from footplant.feet.travel import find_travel
 from footplant.geometry import Plane
@@ -52,9 +52,10 @@ def document(session: Session) -> dict[str, Any]:
         "is": "document",
         "marks": [_mark(mark, state) for mark in state.marks],
         "drags": [
-            {"frame": edit.frame, "joint": edit.point.joint if isinstance(edit, Drag) else edit.joint,
-             "spacing": edit.spacing, "target": list(edit.target) if isinstance(edit, Drag) else None}
-            for edit in state.drags
+            {"operator": operator, "frame": edit.frame,
+             "joint": edit.point.joint if isinstance(edit, Drag) else edit.joint, "spacing": edit.spacing,
+             "target": list(edit.target) if isinstance(edit, Drag) else None}
+            for operator, edit in zip(_drag_operators(session), state.drags)
         ],
         "steps": [_step(step, state) for step in footsteps(state)],
         "conflicts": conflicts(state),
@@ -67,6 +68,13 @@ def document(session: Session) -> dict[str, Any]:
         "objects": list(state.objects),
         "report": None if state.report is None else report(state.report),
     }  # fmt: skip
+
+
+def _drag_operators(session: Session) -> list[int]:
+    """Return the number of the operator of each drag of the state."""
+    manual = [op.id for op in session.stack.operators if op.on and op.kind in MANUAL and op.id not in session.failed]
+    count = len(session.state.drags)
+    return [*[0] * (count - len(manual)), *manual[len(manual) - count :]] if count else []
 
 
 def _step(step: Footstep, state: EditorState) -> dict[str, Any]:

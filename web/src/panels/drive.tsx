@@ -1,6 +1,6 @@
 // Blends, drive mode and live mode.
 import { useSignal } from "@preact/signals";
-import { DRIVE_KEYS, held, press, startDriving, stopDriving } from "../drive";
+import { DRIVE_KEYS, held, keepAsClip, press, startDriving, stopDriving } from "../drive";
 import { Button } from "../icons";
 import * as socket from "../socket";
 import * as store from "../store";
@@ -26,7 +26,10 @@ function DriveSection() {
     <Section title="Drive">
       <p class="hint">Drive the character by keys: gaits blend in phase, actions play between them, feet stay planted.</p>
       {mode === "drive" ? (
-        <Button icon="close" label="Stop driving" text id="stop-driving" onClick={stopDriving} />
+        <div class="row">
+          <Button icon="close" label="Stop driving" text id="stop-driving" onClick={stopDriving} />
+          <Button icon="save" label="Keep as a clip" text id="keep-drive" onClick={keepAsClip} />
+        </div>
       ) : (
         <Button icon="drive" label={mode === "starting" ? "Preparing…" : "Drive"} text primary id="drive" disabled={mode !== "off"} onClick={() => startDriving("drive")} />
       )}
@@ -82,7 +85,10 @@ function LiveSection() {
         </label>
       </div>
       {mode === "live" ? (
-        <Button icon="close" label="Stop listening" text id="stop-live" onClick={stopDriving} />
+        <div class="row">
+          <Button icon="close" label="Stop listening" text id="stop-live" onClick={stopDriving} />
+          <Button icon="save" label="Keep as a clip" text id="keep-live" onClick={keepAsClip} />
+        </div>
       ) : (
         <Button icon="drive" label="Listen" text id="live" disabled={mode !== "off"} onClick={() => startDriving("live", { place: `${protocol.peek()}:${port.peek()}` })} />
       )}
@@ -118,6 +124,13 @@ function BlendSection() {
     <Section title="Blend">
       <p class="hint">Corresponding times and steps are registered, poses blended by weight, feet locked again.</p>
       {slider("this clip", own.value, (value) => (own.value = value))}
+      {store.ownClips.value.map(({ file, name }) => (
+        <label key={file} class="field mix">
+          <span title={name}>{name}</span>
+          <input type="range" min={0} max={1} step={0.05} value={weights.value[file] ?? 0} data-blend={name} onInput={(event) => (weights.value = { ...weights.peek(), [file]: event.currentTarget.valueAsNumber })} />
+          <output>{Math.round(100 * (weights.value[file] ?? 0))}</output>
+        </label>
+      ))}
       {BLENDABLE.map((name) => slider(name, weights.value[name] ?? 0, (value) => (weights.value = { ...weights.peek(), [name]: value })))}
       <Button
         icon="check"
@@ -125,7 +138,7 @@ function BlendSection() {
         text
         id="blend"
         disabled={!chosen.length}
-        onClick={() => socket.edit({ kind: "blend", clips: chosen.map(([name]) => `sample:${name}`), weights: [own.peek(), ...chosen.map(([, weight]) => weight)] })}
+        onClick={() => socket.edit({ kind: "blend", clips: chosen.map(([name]) => (name.includes("/") ? name : `sample:${name}`)), weights: [own.peek(), ...chosen.map(([, weight]) => weight)] })}
       />
     </Section>
   );

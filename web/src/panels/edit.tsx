@@ -11,10 +11,11 @@ export function EditPanel() {
   const mark = store.selectedMark.value;
   return (
     <>
+      <Conflicts />
       <Section title="Selection">
         {chosen.kind === "none" && <Nothing />}
         {chosen.kind === "point" && <PointCard name={chosen.name} joint={chosen.joint} offset={chosen.offset} />}
-        {mark && <MarkCard mark={mark} />}
+        {mark && (mark.kind === "step" ? <StepCard mark={mark} /> : <MarkCard mark={mark} />)}
         {chosen.kind === "object" && <ObjectCard index={chosen.index} />}
       </Section>
       <Section title="Solve the whole clip">
@@ -37,10 +38,67 @@ export function EditPanel() {
   );
 }
 
+/** What cannot hold, in red, with what would cure it. */
+function Conflicts() {
+  const found = store.doc.value?.conflicts ?? [];
+  if (!found.length) return null;
+  return (
+    <Section title={found.length === 1 ? "Conflict" : "Conflicts"}>
+      {found.slice(0, 6).map((conflict) => (
+        <div key={conflict.text} class="conflict" role="alert">
+          <p>{conflict.text}</p>
+          <div class="fixes">
+            {conflict.fixes.map((fix) => (
+              <button key={fix.label} type="button" class="fix" onClick={() => socket.edit(fix.edit)}>
+                {fix.label}
+              </button>
+            ))}
+          </div>
+        </div>
+      ))}
+      {found.length > 6 && <p class="hint">and {found.length - 6} more</p>}
+    </Section>
+  );
+}
+
+function StepCard({ mark }: { mark: Mark }) {
+  const change = (values: Record<string, unknown>): void => socket.edit({ kind: "step", id: mark.id, ...values });
+  const info = store.dragInfo.value;
+  const place = mark.place ?? [0, 0, 0];
+  return (
+    <div class="card">
+      <h3>{mark.title.replace(/ \d+–\d+$/, "")}</h3>
+      <p class="faint">
+        {((mark.end - mark.start) / store.fps.value).toFixed(2)} s{mark.phases?.length ? ` · ${mark.phases.map((phase) => `${phase.part} ${phase.start}–${phase.end - 1}`).join(", ")}` : ""}
+      </p>
+      <div class="row">
+        <Number label="From" value={mark.start} step={1} onChange={(value) => change({ onset: Math.round(value) - mark.start })} />
+        <Number label="To" value={mark.end - 1} step={1} onChange={(value) => change({ release: Math.round(value) + 1 - mark.end })} />
+      </div>
+      <Vector label="Place, m" value={place as Vec3} onChange={(axis, value) => change({ move: [0, 1, 2].map((n) => (n === axis ? value - (place[n] ?? 0) : 0)) })} />
+      {typeof mark.heading === "number" && <Number label="Heading, °" value={(mark.heading * 180) / Math.PI} step={0.5} onChange={(value) => change({ turn: (value * Math.PI) / 180 - (mark.heading ?? 0) })} />}
+      {store.dragging.value && info && (
+        <p class={info.conflict ? "wrong" : "faint"} role="status">
+          {info.conflict || "reached"} · {info.milliseconds.toFixed(0)} ms
+        </p>
+      )}
+      <label class="check">
+        <input type="checkbox" checked={mark.free} onChange={(event) => change({ free: event.currentTarget.checked })} />
+        <span>Anywhere, as long as it does not slide</span>
+      </label>
+      <div class="row">
+        <Button label="Split here" text id="split" hint="S" onClick={commands.splitHere} />
+        <Button label="Join next" text id="join" hint="J" onClick={commands.joinNext} />
+        <Button icon="trash" label="Delete" text hint="Delete" id="delete-step" onClick={commands.deleteSelected} />
+      </div>
+    </div>
+  );
+}
+
 function Nothing() {
   return (
     <p class="hint">
-      Drag a joint in the viewport, or click one for the gizmo. Click a footprint or a bar to move a plant; double-click a track to add one.
+      Drag a joint in the viewport, or click one for the gizmo. Click a footprint or a bar to move a step; double-click a track to add one.
     </p>
   );
 }
@@ -131,7 +189,7 @@ function Vector({ label, value, onChange }: { label: string; value: Vec3; onChan
       {["x", "y", "z"].map((axis, n) => (
         <label key={axis} class={`axis-${axis}`}>
           <span>{axis}</span>
-          <input type="number" step={0.01} value={((value[n] ?? 0) + 0).toFixed(3).replace(/^-(0\.0*)$/, "$1")} onChange={(event) => onChange(n, event.currentTarget.valueAsNumber || 0)} />
+          <input type="number" step={0.01} data-place={axis} value={((value[n] ?? 0) + 0).toFixed(3).replace(/^-(0\.0*)$/, "$1")} onChange={(event) => onChange(n, event.currentTarget.valueAsNumber || 0)} />
         </label>
       ))}
     </fieldset>
@@ -151,7 +209,7 @@ function LastReport() {
   const report = store.doc.value?.report;
   if (!report) return null;
   return (
-    <div class={`report ${report.solved ? "" : "unmet"}`}>
+    <div class={`report ${report.solved ? "" : "unmet"}`} id="report">
       <strong>{report.meaning}</strong>
       <span class="faint">
         {report.method} · {(1000 * report.seconds).toFixed(0)} ms{report.worst !== null ? ` · worst ${report.worst.toFixed(2)} mm` : ""}

@@ -1,6 +1,4 @@
 // Overlays: progress, messages, shortcuts, dropped files, recovery.
-import { useSignal } from "@preact/signals";
-import * as commands from "../commands";
 import { Button, Icon } from "../icons";
 import { KEYS } from "../keys";
 import * as socket from "../socket";
@@ -69,7 +67,9 @@ export function Help() {
                 ["Drag elsewhere", "rotate the camera"],
                 ["Right drag", "pan"],
                 ["Wheel", "zoom"],
-                ["Double-click a track", "add a footplant or a pin"],
+                ["Drag a footprint", "move the whole step"],
+                ["Drag a key", "move it in time"],
+                ["Double-click a track", "add a footstep or a pin"],
               ].map(([how, what]) => (
                 <div key={how}>
                   <dt>{how}</dt>
@@ -79,59 +79,6 @@ export function Help() {
             </dl>
           </section>
         </div>
-      </div>
-    </div>
-  );
-}
-
-export function Dropped() {
-  const keep = useSignal(false);
-  const now = store.dropped.value;
-  if (!now) return null;
-  const close = (): void => {
-    store.dropped.value = null;
-  };
-  const moving = /\.(bvh|amc|npz|footplant|vrma)$/i.test(now.file.name);
-  return (
-    <div class="veil">
-      <div class="dialog" role="dialog" aria-label="What to do with the file" aria-modal="true">
-        <header>
-          <h2>{now.file.name}</h2>
-          <Button icon="close" label="Close" hint="Esc" onClick={close} />
-        </header>
-        <div class="choices">
-          <button
-            type="button"
-            id="drop-retarget"
-            class={`choice ${moving ? "" : "first"}`}
-            onClick={() => {
-              close();
-              void commands.retargetTo(now.file, keep.peek());
-            }}
-          >
-            <Icon name="person" size={26} />
-            <strong>Retarget to it</strong>
-            <span>Put this motion on the character in the file, feet planted.</span>
-          </button>
-          <button
-            type="button"
-            id="drop-open"
-            class={`choice ${moving ? "first" : ""}`}
-            onClick={() => {
-              if (store.doc.peek()?.unsaved && !confirm("There are unsaved edits. Open another clip?")) return;
-              close();
-              void commands.openFile(now.file);
-            }}
-          >
-            <Icon name="open" size={26} />
-            <strong>Open it</strong>
-            <span>Edit the motion in the file instead.</span>
-          </button>
-        </div>
-        <label class="check">
-          <input type="checkbox" checked={keep.value} onChange={(event) => (keep.value = event.currentTarget.checked)} />
-          <span>Keep footsteps when retargeting</span>
-        </label>
       </div>
     </div>
   );
@@ -148,6 +95,7 @@ export function Recovery() {
       <span>
         {first.edits === 1 ? "One edit" : `${first.edits} edits`} from {when} {first.edits === 1 ? "was" : "were"} not saved.
       </span>
+      {first.name && <strong>{first.name}</strong>}
       <Button label="Recover" text primary id="recover" onClick={() => socket.ask({ do: "recover", journal: first.journal })} />
       <Button label="Discard" text onClick={() => socket.ask({ do: "forget", journal: first.journal })} />
     </div>

@@ -27,7 +27,7 @@ export function CharacterPanel() {
   return (
     <>
       <Section title="Retarget to">
-        <p class="hint">Drop a character here or anywhere on the page: GLB, VRM, FBX, BVH, USD.</p>
+        <p class="hint">Drop a character here or anywhere on the page: GLB, VRM, FBX, BVH, USD, or a robot as URDF or MJCF.</p>
         <div class="tiles">
           {CHARACTERS.map((name) => (
             <button key={name} type="button" class="tile" data-character={name} onClick={() => socket.edit({ kind: "retarget", character: `sample:${name}`, keep_footsteps: keep.peek() })}>
@@ -44,10 +44,11 @@ export function CharacterPanel() {
           ref={chooser}
           type="file"
           hidden
+          multiple
           aria-label="Character file"
           onChange={(event) => {
-            const file = event.currentTarget.files?.[0];
-            if (file) void commands.retargetTo(file, keep.peek());
+            void commands.retargetTo([...(event.currentTarget.files ?? [])], keep.peek());
+            event.currentTarget.value = "";
           }}
         />
       </Section>
@@ -89,7 +90,7 @@ export function ScenePanel() {
           </label>
           <Button label="Apply" text onClick={() => socket.edit({ kind: "terrain", ground: own.peek() })} />
         </div>
-        <p class="hint">noise:SEED:HEIGHT:SPACING, stairs:RISE:RUN:COUNT or slope:DEGREES. Undo returns to level ground.</p>
+        <p class="hint">noise:SEED:HEIGHT:SPACING, stairs:RISE:RUN:COUNT or slope:DEGREES. Another ground takes the place of this one.</p>
       </Section>
       <Section title="Objects">
         <div class="row">

@@ -8,6 +8,7 @@ const SHOWN: [store.Shown, IconName, string, string][] = [
   ["skin", "person", "Skin", ""],
   ["bones", "bones", "Bones", "B"],
   ["ghost", "ghost", "Ghost of the original", "O"],
+  ["onion", "onion", "Onion skin: poses before and after", "N"],
   ["trails", "trail", "Trails of hands and feet", "T"],
   ["prints", "print", "Footprints", ""],
   ["path", "path", "Editable path on the ground", "W"],
@@ -25,6 +26,8 @@ export function Tools() {
       {SHOWN.map(([name, icon, label, hint]) => (
         <Button key={name} icon={icon} label={label} {...(hint ? { hint } : {})} on={store.show[name].value} id={`show-${name}`} onClick={() => (store.show[name].value = !store.show[name].peek())} />
       ))}
+      <Button icon="snap" label="Snap to 5 cm and 5°" id="snap" on={store.snapping.value} onClick={() => (store.snapping.value = !store.snapping.peek())} />
+      <Button icon="axes" label="Axes of the joint instead of the world's" id="local-axes" on={store.localAxes.value} onClick={() => (store.localAxes.value = !store.localAxes.peek())} />
       <hr />
       <Button icon="frame" label="Frame the character" hint="F" onClick={() => view.theatre?.frameFigure()} />
     </nav>

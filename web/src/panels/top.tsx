@@ -16,12 +16,22 @@ export function TopBar() {
         <img src="static/icon.svg" alt="" width="22" height="22" />
         <strong>Footplant</strong>
       </div>
-      <div class="file" title={figure?.notes.join("\n") ?? ""}>
+      <div class="file">
         <span class="clip-name">{figure?.clip ?? "…"}</span>
         {doc?.unsaved && (
           <span class="unsaved" title="Unsaved edits; the journal contains them">
             unsaved
           </span>
+        )}
+        {figure && figure.notes.length > 0 && (
+          <button type="button" class="chip" id="notes" title="What the reader of the file noticed" onClick={() => (store.notesShown.value = true)}>
+            {figure.notes.length === 1 ? "1 note" : `${figure.notes.length} notes`}
+          </button>
+        )}
+        {doc && doc.conflicts.length > 0 && (
+          <button type="button" class="chip wrong-chip" id="conflicts" onClick={() => showConflicts()}>
+            {doc.conflicts.length === 1 ? "1 conflict" : `${doc.conflicts.length} conflicts`}
+          </button>
         )}
         <span class="faint">
           {figure ? `${figure.character.name} · ${figure.frames} frames · ${Number(figure.fps.toFixed(2))} fps` : ""}
@@ -30,7 +40,7 @@ export function TopBar() {
       <div class="spring" />
       {!store.connected.value && (
         <span class="away" role="status">
-          The server is away…
+          {store.stranger.value ? "The editor was started again: use its new page." : "The server is away…"}
         </span>
       )}
       <div class="group">
@@ -57,18 +67,30 @@ export function TopBar() {
           <span>Export</span>
         </button>
       </div>
+      <div class="group">
+        <Button icon="camera" label="Save a picture" id="picture" onClick={() => void commands.savePicture()} />
+        <Button icon="video" label={store.recording.value ? "Recording…" : "Save a video (WebM)"} id="video" on={store.recording.value} onClick={() => void commands.saveVideo()} />
+        <Button icon="sun" label="Light or dark" id="theme" on={store.theme.value === "light"} onClick={() => (store.theme.value = store.theme.peek() === "light" ? "dark" : "light")} />
+      </div>
       <Button icon="help" label="Keys" hint="?" id="help" onClick={() => (store.help.value = true)} />
       <input
         ref={chooser}
         type="file"
         hidden
+        multiple
         aria-label="File to open"
         onChange={(event) => {
-          const file = event.currentTarget.files?.[0];
-          if (file) store.dropped.value = { file };
+          void commands.receive([...(event.currentTarget.files ?? [])]);
           event.currentTarget.value = "";
         }}
       />
     </header>
   );
+}
+
+function showConflicts(): void {
+  store.tab.value = "edit";
+  const first = store.doc.peek()?.conflicts[0];
+  const id = first?.steps[0] ?? first?.marks[0];
+  if (id !== undefined) store.selection.value = { kind: "mark", id };
 }

@@ -4,8 +4,22 @@ import { LABELS, RULER, type Bar, type Layout } from "./layout";
 
 const FONT = "11px Inter, 'Segoe UI', system-ui, sans-serif";
 
+/** Colours of the page's theme; set from its style sheet. */
+export const colours = { back: "#1c1d20", odd: "#212327", even: "#24262a", text: "#b4b8c0", soft: "#8d929b", line: "#3a3d43", faintLine: "#2c2e33" };
+
+/** Reads the colours of the theme from the page's style sheet. */
+export function readColours(): void {
+  const style = getComputedStyle(document.documentElement);
+  for (const name of Object.keys(colours) as (keyof typeof colours)[]) {
+    const value = style.getPropertyValue(`--timeline-${name}`).trim();
+    if (value) colours[name] = value;
+  }
+}
+
 export interface Look {
   selected: number | null;
+  /** Operator of the selected key. */
+  key?: number | null;
   hovered: number | null;
   fps: number;
   inSeconds: boolean;
@@ -34,35 +48,35 @@ export function drawTimeline(canvas: HTMLCanvasElement, layout: Layout, look: Lo
   for (const bar of layout.bars) {
     if (bar.x1 + bar.rampOut > gutter && bar.x0 - bar.rampIn < width) drawBar(g, bar, look);
   }
-  drawKeys(g, layout);
+  drawKeys(g, layout, look.key ?? null);
   drawPlayhead(g, layout);
   g.restore();
 }
 
 function drawRows(g: CanvasRenderingContext2D, layout: Layout): void {
   const { width, gutter } = layout.view;
-  g.fillStyle = "#1c1d20";
+  g.fillStyle = colours.back;
   g.fillRect(gutter, 0, width - gutter, RULER);
   layout.rows.forEach((row, number) => {
-    g.fillStyle = number % 2 ? "#212327" : "#24262a";
+    g.fillStyle = number % 2 ? colours.odd : colours.even;
     g.fillRect(0, row.y, width, row.height);
     g.fillStyle = TRACK_COLOURS[row.track] ?? "#999";
     g.fillRect(0, row.y + 3, 3, row.height - 6);
-    g.fillStyle = "#b4b8c0";
+    g.fillStyle = colours.text;
     g.textAlign = "left";
     g.fillText(LABELS[row.track], 12, row.y + row.height / 2 + 0.5);
   });
-  g.fillStyle = "#3a3d43";
+  g.fillStyle = colours.line;
   g.fillRect(gutter - 1, 0, 1, Math.max(layout.bottom, layout.view.height));
 }
 
 function drawTicks(g: CanvasRenderingContext2D, layout: Layout, look: Look): void {
   g.textAlign = "left";
   for (const tick of layout.ticks) {
-    g.fillStyle = tick.major ? "#3d4046" : "#2c2e33";
+    g.fillStyle = tick.major ? colours.line : colours.faintLine;
     g.fillRect(Math.round(tick.x), tick.major ? RULER - 9 : RULER - 5, 1, tick.major ? layout.bottom - RULER + 9 : 5);
     if (tick.major) {
-      g.fillStyle = "#8d929b";
+      g.fillStyle = colours.soft;
       const label = look.inSeconds ? `${(tick.frame / look.fps).toFixed(2)} s` : `${tick.frame}`;
       g.fillText(label, tick.x + 4, 9);
     }
@@ -104,7 +118,8 @@ function drawBar(g: CanvasRenderingContext2D, bar: Bar, look: Look): void {
     g.setLineDash([4, 3]);
     g.stroke();
     g.setLineDash([]);
-  } else {
+  } else if (bar.phases.length) drawPhases(g, bar, colour, lit);
+  else {
     g.fillStyle = colour;
     g.fill();
   }
@@ -115,7 +130,7 @@ function drawBar(g: CanvasRenderingContext2D, bar: Bar, look: Look): void {
     g.stroke();
   }
   if (width < 20) return;
-  const text = bar.kind === "pin" ? bar.title.replace(/ [\d–]+$/, "") : bar.title.replace(/ \d+–\d+.*$/, "").replace(/^(left|right) /, "");
+  const text = bar.kind === "step" ? bar.title.replace(/ \d+–\d+.*$/, "").replace(/^(left|right) /, "") : bar.kind === "pin" ? bar.title.replace(/ [\d–]+$/, "") : bar.title.replace(/ \d+–\d+.*$/, "").replace(/^(left|right) /, "");
   if (width > g.measureText(text).width + 10) {
     g.fillStyle = bar.free ? "#d5d8de" : "#15171a";
     g.textAlign = "left";
@@ -123,11 +138,26 @@ function drawBar(g: CanvasRenderingContext2D, bar: Bar, look: Look): void {
   }
 }
 
-function drawKeys(g: CanvasRenderingContext2D, layout: Layout): void {
-  g.fillStyle = "#f2b544";
+/** The phases of a footstep in one bar: the heel above, the ball below, on a pale ground for the whole step. */
+function drawPhases(g: CanvasRenderingContext2D, bar: Bar, colour: string, lit: boolean): void {
+  g.save();
+  g.clip();
+  g.globalAlpha = lit ? 0.55 : 0.4;
+  g.fillStyle = colour;
+  g.fillRect(bar.x0, bar.y, bar.x1 - bar.x0, bar.height);
+  g.globalAlpha = lit ? 1 : 0.85;
+  for (const phase of bar.phases) {
+    const ball = phase.part !== "heel";
+    g.fillRect(phase.x0, bar.y + (ball ? bar.height / 2 : 0), phase.x1 - phase.x0, bar.height / 2);
+  }
+  g.restore();
+}
+
+function drawKeys(g: CanvasRenderingContext2D, layout: Layout, chosen: number | null): void {
   g.strokeStyle = "#15171a";
   g.lineWidth = 1;
   for (const key of layout.keys) {
+    g.fillStyle = key.operator && key.operator === chosen ? "#ffffff" : "#f2b544";
     g.beginPath();
     g.moveTo(key.x, key.y - 5.5);
     g.lineTo(key.x + 5.5, key.y);

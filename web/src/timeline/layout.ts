@@ -36,6 +36,8 @@ export interface Bar {
   title: string;
   free: boolean;
   wrong: boolean;
+  /** Of a footstep: when its parts are down, in pixels. */
+  phases: { part: string; x0: number; x1: number }[];
   x0: number;
   x1: number;
   y: number;
@@ -61,7 +63,7 @@ export interface Layout {
   view: View;
   rows: Row[];
   bars: Bar[];
-  keys: { x: number; y: number; frame: number }[];
+  keys: { x: number; y: number; frame: number; operator: number }[];
   ticks: Tick[];
   /** Pixel range affected by an edit at the current frame. */
   influence: [number, number] | null;
@@ -72,7 +74,7 @@ export interface Layout {
 
 export type Hit =
   | { kind: "bar" | "start" | "end" | "ramp-in" | "ramp-out"; id: number; frame: number }
-  | { kind: "key"; frame: number }
+  | { kind: "key"; frame: number; operator: number }
   | { kind: "ruler"; frame: number }
   | { kind: "row"; track: Track; frame: number }
   | { kind: "none"; frame: number };
@@ -114,6 +116,7 @@ export function lanes(marks: readonly Mark[]): Map<number, number> {
   for (const mark of order) {
     const name = typeof mark.point === "string" ? mark.point : `${mark.joint}`;
     if (!names.includes(name)) names.push(name);
+    // footsteps of one foot share a lane; those that overlap go below
     let lane = mark.kind === "plant" ? names.indexOf(name) : 0;
     while ((taken[lane] ?? []).some(([start, end]) => mark.start < end && start < mark.end)) lane += 1;
     (taken[lane] ??= []).push([mark.start, mark.end]);
@@ -148,6 +151,7 @@ export function layoutTimeline(
         title: mark.title,
         free: mark.free,
         wrong: mark.wrong ?? false,
+        phases: (mark.phases ?? []).map((phase) => ({ part: phase.part, x0: xOf(view, phase.start), x1: xOf(view, phase.end) })),
         x0: xOf(view, mark.start),
         x1: xOf(view, mark.end),
         y: y + PAD + (lane.get(mark.id) ?? 0) * LANE,
@@ -160,7 +164,7 @@ export function layoutTimeline(
   }
   const keys = drags.map((edit) => {
     const row = rows.find((entry) => entry.track === (tracksOf[edit.joint] ?? "body")) ?? rows[0];
-    return { x: xOf(view, edit.frame), y: (row?.y ?? RULER) + (row?.height ?? LANE) / 2, frame: edit.frame };
+    return { x: xOf(view, edit.frame), y: (row?.y ?? RULER) + (row?.height ?? LANE) / 2, frame: edit.frame, operator: edit.operator };
   });
   return {
     view,
@@ -198,7 +202,7 @@ export function hitTest(layout: Layout, x: number, y: number): Hit {
   }
   if (y < RULER) return { kind: "ruler", frame: clamped };
   for (const key of layout.keys) {
-    if (Math.abs(x - key.x) <= 5 && Math.abs(y - key.y) <= 6) return { kind: "key", frame: key.frame };
+    if (Math.abs(x - key.x) <= 5 && Math.abs(y - key.y) <= 6) return { kind: "key", frame: key.frame, operator: key.operator };
   }
   for (const bar of [...layout.bars].reverse()) {
     if (y < bar.y || y > bar.y + bar.height) continue;
@@ -220,7 +224,8 @@ export function draggedMark(mark: Mark, part: Part, by: number, frames: number, 
   const step = Math.round(by);
   if (part === "bar") {
     const moved = Math.min(Math.max(step, -mark.start), frames - mark.end);
-    return { ...mark, start: mark.start + moved, end: mark.end + moved };
+    const phases = mark.phases?.map((phase) => ({ ...phase, start: phase.start + moved, end: phase.end + moved }));
+    return { ...mark, start: mark.start + moved, end: mark.end + moved, ...(phases ? { phases } : {}) };
   }
   if (part === "start") return { ...mark, start: Math.min(Math.max(mark.start + step, 0), mark.end - 2) };
   if (part === "end") return { ...mark, end: Math.max(Math.min(mark.end + step, frames), mark.start + 2) };
@@ -229,4 +234,13 @@ export function draggedMark(mark: Mark, part: Part, by: number, frames: number, 
   return part === "ramp-in"
     ? { ...mark, ramp: [seconds(rampIn - by / fps), rampOut] }
     : { ...mark, ramp: [rampIn, seconds(rampOut + by / fps)] };
+}
+
+/** The edit that turns one mark into another: of a footstep by how much it changes, of any other mark what it is. */
+export function markEdit(was: Mark, now: Mark): { kind: string } & Record<string, unknown> {
+  if (was.kind !== "step") return { kind: "mark", id: now.id, start: now.start, end: now.end, ramp: now.ramp };
+  const [onset, release] = [now.start - was.start, now.end - was.end];
+  const eased = was.ramp[0] !== now.ramp[0] || was.ramp[1] !== now.ramp[1] ? { ramp: now.ramp } : {};
+  if (onset === release) return { kind: "step", id: now.id, ...(onset ? { shift: onset } : {}), ...eased };
+  return { kind: "step", id: now.id, ...(onset ? { onset } : {}), ...(release ? { release } : {}), ...eased };
 }

@@ -5,7 +5,7 @@ import { edit } from "../socket";
 import * as store from "../store";
 import type { Mark, Track } from "../types";
 import { drawTimeline } from "./draw";
-import { type Layout, type Part, type View, draggedMark, fitted, frameAt, hitTest, layoutTimeline, panned, zoomed } from "./layout";
+import { type Layout, type Part, type View, draggedMark, fitted, frameAt, hitTest, layoutTimeline, markEdit, panned, zoomed } from "./layout";
 import { inSeconds, timelineView } from "./view";
 
 const GUTTER = 92;
@@ -22,6 +22,8 @@ export function Timeline() {
   const canvas = useRef<HTMLCanvasElement>(null);
   const scrubbing = useRef(false);
   const held = useRef<{ mark: Mark; part: Part; x: number } | null>(null);
+  const key = useRef<{ operator: number; from: number } | null>(null);
+  const keyAt = useSignal<number | null>(null);
   const draft = useSignal<Mark | null>(null);
   const hovered = useSignal<number | null>(null);
 
@@ -48,13 +50,17 @@ export function Timeline() {
     const view = timelineView.value;
     const target = canvas.current;
     if (!view || !target) return;
-    const shown = (store.doc.value?.marks ?? []).map((mark) => (draft.value?.id === mark.id ? draft.value : mark));
+    store.theme.value;
+    const shown = store.bars.value.map((mark) => (draft.value?.id === mark.id ? draft.value : mark));
     const chosen = store.selection.value;
     const drag = store.dragging.value;
     const near = drag || chosen.kind === "point" ? { frame: drag?.frame ?? store.frame.value, reach: store.reach.value } : null;
-    latest = layoutTimeline(view, shown, store.doc.value?.drags ?? [], store.figure.value?.character.tracks ?? [], store.frame.value, near);
+    const moved = keyAt.value;
+    const drags = (store.doc.value?.drags ?? []).map((entry) => (moved !== null && entry.operator === key.current?.operator ? { ...entry, frame: moved } : entry));
+    latest = layoutTimeline(view, shown, drags, store.figure.value?.character.tracks ?? [], store.frame.value, near);
     drawTimeline(target, latest, {
       selected: chosen.kind === "mark" ? chosen.id : null,
+      key: store.keyChosen.value,
       hovered: hovered.value,
       fps: view.fps,
       inSeconds: inSeconds.value,
@@ -72,6 +78,13 @@ export function Timeline() {
     canvas.current?.setPointerCapture(event.pointerId);
     const [x, y] = place(event);
     const hit = hitTest(latest, x, y);
+    store.keyChosen.value = hit.kind === "key" && hit.operator ? hit.operator : null;
+    if (hit.kind === "key" && hit.operator) {
+      store.selection.value = { kind: "none" };
+      key.current = { operator: hit.operator, from: hit.frame };
+      store.goTo(hit.frame);
+      return;
+    }
     if (hit.kind === "ruler" || hit.kind === "none" || hit.kind === "row" || hit.kind === "key") {
       if (x < view.gutter) return;
       store.playing.value = false;
@@ -80,7 +93,7 @@ export function Timeline() {
       if (hit.kind === "row" && store.selection.peek().kind === "mark") store.selection.value = { kind: "none" };
       return;
     }
-    const mark = store.doc.value?.marks.find((entry) => entry.id === hit.id);
+    const mark = store.bars.value.find((entry) => entry.id === hit.id);
     if (!mark) return;
     store.selection.value = { kind: "mark", id: mark.id };
     held.current = { mark, part: hit.kind, x };
@@ -91,6 +104,10 @@ export function Timeline() {
     const [x, y] = place(event);
     if (scrubbing.current) {
       store.goTo(frameAt(view, x));
+      return;
+    }
+    if (key.current) {
+      keyAt.value = Math.min(Math.max(Math.round(frameAt(view, x)), 0), view.frames - 1);
       return;
     }
     if (held.current) {
@@ -105,14 +122,24 @@ export function Timeline() {
 
   const up = (): void => {
     scrubbing.current = false;
+    if (key.current) {
+      const [at, { operator, from }] = [keyAt.peek(), key.current];
+      if (at !== null && at !== from) edit({ kind: "stack", do: "set", id: operator, values: { frame: at } });
+      key.current = null;
+      keyAt.value = null;
+      return;
+    }
     const [was, now] = [held.current?.mark, draft.peek()];
     held.current = null;
     draft.value = null;
     if (was && now && (was.start !== now.start || was.end !== now.end || was.ramp[0] !== now.ramp[0] || was.ramp[1] !== now.ramp[1])) {
-      edit({ kind: "mark", id: now.id, start: now.start, end: now.end, ramp: now.ramp });
+      edit(markEdit(was, now));
       const known = store.doc.peek();
       // optimistic update; confirmed by the server
-      if (known) store.doc.value = { ...known, marks: known.marks.map((mark) => (mark.id === now.id ? now : mark)) };
+      if (known) {
+        const put = <T extends { id: number }>(entry: T): T => (entry.id === now.id ? { ...entry, start: now.start, end: now.end, ramp: now.ramp, ...(now.phases ? { phases: now.phases } : {}) } : entry);
+        store.doc.value = now.kind === "step" ? { ...known, steps: known.steps.map(put) } : { ...known, marks: known.marks.map(put) };
+      }
     }
   };
 
@@ -160,14 +187,14 @@ export function Timeline() {
   );
 }
 
-/** Adds a footplant, or a pin of a hand, around a frame. */
+/** Adds a footstep, or a pin of a hand, around a frame. */
 export function addHold(track: Track, at: number): void {
   const point = NEW_POINTS[track];
   const half = Math.max(Math.round(0.15 * store.fps.peek()), 2);
   const [start, end] = [Math.max(at - half, 0), Math.min(at + half, store.frames.peek())];
   if (!point || !store.figure.peek()?.character.points.some((entry) => entry.name === point)) {
     store.toast("Select a joint in the viewport and press P to pin it here.");
-  } else if (track.endsWith("foot")) edit({ kind: "plant", point, start, end });
+  } else if (track.endsWith("foot")) edit({ kind: "step", do: "add", foot: track.split("_")[0], start, end });
   else edit({ kind: "pin", point, start, end, frame: at });
 }
 

@@ -4,7 +4,7 @@ import * as THREE from "three";
 import { TransformControls } from "three/examples/jsm/controls/TransformControls.js";
 import * as socket from "../socket";
 import * as store from "../store";
-import type { Edit, Vec3 } from "../types";
+import type { Edit, Footstep, Vec3 } from "../types";
 import { nearest } from "./pick";
 import type { Theatre } from "./scene";
 
@@ -13,7 +13,7 @@ const STILL = 4;
 
 type Grip =
   | { kind: "point"; name: string; joint: number; contact: boolean; frame: number }
-  | { kind: "mark"; id: number }
+  | { kind: "mark"; id: number; step: boolean; from: THREE.Vector3 }
   | { kind: "object"; index: number }
   | { kind: "path"; index: number };
 
@@ -68,13 +68,20 @@ export class Gizmo {
     }
     this.proxy.position.copy(at);
     this.proxy.quaternion.identity();
-    const turns = mode === "rotate" && chosen.kind !== "mark" && chosen.kind !== "path";
+    const step = chosen.kind === "mark" && store.selectedMark.peek()?.kind === "step";
+    const turns = mode === "rotate" && (chosen.kind !== "mark" || step) && chosen.kind !== "path";
     if (turns && chosen.kind === "point") this.proxy.quaternion.copy(this.turnOf(chosen.joint));
     if (turns && chosen.kind === "object") this.proxy.rotation.y = store.doc.peek()?.objects[chosen.index]?.turn ?? 0;
     this.controls.setMode(turns ? "rotate" : "translate");
     this.controls.setSpace(turns && chosen.kind === "point" ? "local" : "world");
-    const flat = turns && chosen.kind === "object";
+    const flat = turns && (chosen.kind === "object" || step);
     this.controls.showX = this.controls.showZ = !flat;
+    this.controls.setTranslationSnap(store.snapping.value ? 0.05 : null);
+    this.controls.setRotationSnap(store.snapping.value ? Math.PI / 36 : null);
+    if (!turns && chosen.kind === "point" && store.localAxes.value) {
+      this.proxy.quaternion.copy(this.turnOf(chosen.joint));
+      this.controls.setSpace("local");
+    }
     this.controls.showY = chosen.kind !== "path";
     this.controls.attach(this.proxy);
   }
@@ -109,6 +116,11 @@ export class Gizmo {
     if (chosen.kind === "point") {
       const contact = store.figure.peek()?.character.points.some((point) => point.name === chosen.name) ?? false;
       this.grip = { kind: "point", name: chosen.name, joint: chosen.joint, contact, frame: store.frame.peek() };
+      const at = this.placeOf(chosen);
+      if (at) this.start = [at.x, at.y, at.z];
+      store.dragging.value = { frame: store.frame.peek(), spacing: store.spacing.peek() };
+    } else if (chosen.kind === "mark") {
+      this.grip = { kind: "mark", id: chosen.id, step: store.selectedMark.peek()?.kind === "step", from: this.proxy.position.clone() };
       store.dragging.value = { frame: store.frame.peek(), spacing: store.spacing.peek() };
     } else if (chosen.kind !== "none") this.grip = { ...chosen };
   }
@@ -125,6 +137,11 @@ export class Gizmo {
         return { kind: "turn", joint: this.jointName(grip.joint), rotation: [q.w, q.x, q.y, q.z], ...common };
       }
       return { kind: "drag", point: grip.contact ? grip.name : { joint: grip.name }, target: place, ...common };
+    }
+    if (grip?.kind === "mark" && grip.step) {
+      const turn = new THREE.Euler().setFromQuaternion(this.proxy.quaternion, "YXZ").y;
+      if (this.controls.mode === "rotate" && !this.direct) return { kind: "step", id: grip.id, turn };
+      return { kind: "step", id: grip.id, move: [p.x - grip.from.x, p.y - grip.from.y, p.z - grip.from.z] };
     }
     if (grip?.kind === "mark") return { kind: "mark", id: grip.id, place };
     if (grip?.kind === "object") {
@@ -144,7 +161,13 @@ export class Gizmo {
     if (!this.grip) return;
     this.moved = true;
     const change = this.change();
-    if (change && this.grip.kind === "point") socket.drag(change);
+    if (change && (this.grip.kind === "point" || change.kind === "step")) socket.drag(change);
+    if (this.grip.kind === "mark") {
+      const print = this.theatre.holds.meshOf(this.grip.id);
+      const lift = (print?.position.y ?? 0) - this.grip.from.y;
+      if (print && this.controls.mode !== "rotate") print.position.set(this.proxy.position.x, this.proxy.position.y + (this.printLift ??= lift), this.proxy.position.z);
+      else if (print) print.rotation.y = (store.selectedMark.peek()?.heading ?? 0) + new THREE.Euler().setFromQuaternion(this.proxy.quaternion, "YXZ").y;
+    }
     if (this.grip.kind === "object") {
       const made = this.theatre.objects.children[this.grip.index];
       made?.position.copy(this.proxy.position);
@@ -160,11 +183,38 @@ export class Gizmo {
 
   private end(): void {
     const change = this.moved ? this.change() : null;
-    if (change) (this.grip?.kind === "point" ? socket.drop : socket.edit)(change);
+    if (change) this.send(change);
     this.grip = null;
+    this.printLift = undefined;
     this.moved = false;
     store.dragging.value = null;
     this.attach();
+  }
+
+  private printLift: number | undefined;
+
+  /** A foot that stands is moved with its whole step; anything else as it was dragged. */
+  private send(change: Edit): void {
+    const grip = this.grip;
+    const track = store.figure.peek()?.character.tracks[grip?.kind === "point" ? grip.joint : -1];
+    const step = grip?.kind === "point" && change.kind === "drag" && track?.endsWith("foot") ? this.stepAt(track, grip.frame) : undefined;
+    if (step && grip?.kind === "point" && store.tracks.current) {
+      // over the ground: the server keeps the sole on it
+      const [x, , z] = this.start;
+      const [tx, , tz] = change.target as Vec3;
+      socket.drop({ kind: "step", id: step.id, move: [tx - x, 0, tz - z] });
+    } else if (grip?.kind === "point" || change.kind === "step") socket.drop(change);
+    else socket.edit(change);
+  }
+  /** Where the dragged point was before. */
+  private start: Vec3 = [0, 0, 0];
+
+  private stepAt(track: string, frame: number): Footstep | undefined {
+    const leg = store.figure.peek()?.character;
+    const joint = this.grip?.kind === "point" ? this.grip.joint : -1;
+    // knees and thighs are no feet: only what moves with the sole
+    const foot = leg?.points.some((point) => !point.hand && point.joint === joint) || /foot|toe/i.test(leg?.roles[joint] ?? "");
+    return foot ? store.doc.peek()?.steps.find((step) => step.track === track && frame >= step.start && frame < step.end) : undefined;
   }
 
   /** Cancels a drag; the motion stays unchanged. */
@@ -233,11 +283,22 @@ export class Gizmo {
     }
     const print = this.theatre.holds.object.visible ? this.ray.intersectObjects(this.theatre.holds.meshes())[0] : undefined;
     const thing = this.ray.intersectObjects(this.theatre.objects.children, true)[0];
-    if (print && (!thing || print.distance < thing.distance)) store.selection.value = { kind: "mark", id: Number(print.object.userData.mark) };
+    if (print && (!thing || print.distance < thing.distance)) this.takePrint(print, x, y);
     else if (thing) store.selection.value = { kind: "object", index: Number(thing.object.parent?.userData.index ?? 0) };
     else this.empty = [x, y];
   }
   private empty: [number, number] | null = null;
+
+  /** Selects a footprint; dragging it slides it over the ground. */
+  private takePrint(print: THREE.Intersection, x: number, y: number): void {
+    store.selection.value = { kind: "mark", id: Number(print.object.userData.mark) };
+    const at = this.placeOf(store.selection.peek());
+    if (!at || store.mode.peek() === "rotate") return;
+    const plane = new THREE.Plane(new THREE.Vector3(0, 1, 0), -at.y);
+    const hit = this.ray.ray.intersectPlane(plane, new THREE.Vector3()) ?? at;
+    this.direct = { plane, offset: at.clone().sub(hit), x, y };
+    this.theatre.stage.orbit.enabled = false;
+  }
 
   private move(event: PointerEvent): void {
     const [x, y] = this.mouse(event);

@@ -106,6 +106,7 @@ export class Holds {
   private static readonly heel = new THREE.CircleGeometry(0.034, 20).rotateX(-Math.PI / 2);
   private static readonly ball = new THREE.CircleGeometry(0.046, 24).scale(1, 1.25, 1).rotateX(-Math.PI / 2);
   private static readonly pin = new THREE.OctahedronGeometry(0.028, 0);
+  private static readonly foot = footShape();
 
   /** scale: the character's height over that of an average person. */
   set(marks: readonly Mark[], heading: (mark: Mark) => number, scale = 1): void {
@@ -113,13 +114,14 @@ export class Holds {
     for (const mark of marks) {
       if (!mark.place) continue;
       const name = typeof mark.point === "string" ? mark.point : "";
-      const shape = mark.kind === "pin" ? Holds.pin : name.endsWith("ball") ? Holds.ball : Holds.heel;
-      const material = new THREE.MeshBasicMaterial({ color: TRACK_COLOURS[mark.track] ?? "#999", transparent: true, depthWrite: false, polygonOffset: true, polygonOffsetFactor: -2, wireframe: mark.free });
+      const shape = mark.kind === "step" ? Holds.foot : mark.kind === "pin" ? Holds.pin : name.endsWith("ball") ? Holds.ball : Holds.heel;
+      const material = new THREE.MeshBasicMaterial({ color: TRACK_COLOURS[mark.track] ?? "#999", side: THREE.DoubleSide, transparent: true, depthWrite: false, polygonOffset: true, polygonOffsetFactor: -2, wireframe: mark.free });
       const mesh = new THREE.Mesh(shape, material);
       mesh.position.set(...mark.place);
-      if (mark.kind === "plant") mesh.position.y += 0.006 * scale;
+      if (mark.kind !== "pin") mesh.position.y += 0.006 * scale;
       mesh.rotation.y = heading(mark);
       mesh.scale.setScalar(scale);
+      if (mark.kind === "step") mesh.scale.set((mark.track === "left_foot" ? -1 : 1) * scale, scale, scale);
       mesh.userData.mark = mark.id;
       this.entries.push({ mark, mesh, material });
       this.object.add(mesh);
@@ -137,6 +139,11 @@ export class Holds {
     }
   }
 
+  /** The print of a footstep, to be moved while it is dragged. */
+  meshOf(id: number): THREE.Mesh | undefined {
+    return this.entries.find((entry) => entry.mark.id === id)?.mesh;
+  }
+
   meshes(): THREE.Mesh[] {
     return this.entries.filter((entry) => entry.mesh.visible).map((entry) => entry.mesh);
   }
@@ -146,6 +153,18 @@ export class Holds {
     this.entries.length = 0;
     this.object.clear();
   }
+}
+
+/** The outline of a right sole, 26 cm long, ahead along +z, flat on the ground. */
+function footShape(): THREE.BufferGeometry {
+  const outline = new THREE.Shape();
+  outline.moveTo(0.0, -0.13);
+  outline.bezierCurveTo(0.05, -0.13, 0.042, -0.03, 0.042, 0.01);
+  outline.bezierCurveTo(0.06, 0.06, 0.058, 0.13, 0.01, 0.14);
+  outline.bezierCurveTo(-0.035, 0.145, -0.048, 0.08, -0.036, 0.02);
+  outline.bezierCurveTo(-0.03, -0.03, -0.05, -0.13, 0.0, -0.13);
+  // the shape's y is ahead, and its x to the left of who looks along +z
+  return new THREE.ShapeGeometry(outline, 10).rotateX(Math.PI / 2).scale(-1, 1, 1);
 }
 
 /** Position of hidden handles. */

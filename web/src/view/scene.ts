@@ -50,8 +50,12 @@ export class Theatre {
       if (figure && figure.character !== this.character) this.setCharacter(figure.character, figure.original);
     });
     // footprints are rebuilt when footplants change; time only changes their shade
-    effect(() => this.holds.set(store.doc.value?.marks ?? [], (mark) => this.heading(mark)));
+    effect(() => {
+      this.holds.set(store.bars.value, (mark) => this.heading(mark), (store.figure.value?.character.height ?? 1.75) / 1.75 || 1);
+      this.stage.change();
+    });
     effect(() => this.setObjects());
+    effect(() => this.stage.paint(store.theme.value === "light"));
     effect(() => {
       const chosen = store.selection.value;
       this.way.set(store.path.value, store.figure.value?.level ?? 0, chosen.kind === "path" ? chosen.index : -1);
@@ -75,6 +79,10 @@ export class Theatre {
     }
     this.other = null;
     this.bones = new Bones(character, null, 1);
+    for (const pose of this.onion.splice(0)) {
+      this.stage.scene.remove(pose.object);
+      pose.dispose();
+    }
     this.ghost = new Bones(original, GHOST, 0.4);
     this.handles = new Handles(character);
     this.trails = new Trails(character);
@@ -170,6 +178,7 @@ export class Theatre {
       this.ghost.object.visible = shown.ghost && !this.live;
       if (this.ghost.object.visible) this.ghost.pose(original, Math.min(frame, original.frames - 1));
     } else if (this.ghost) this.ghost.object.visible = false;
+    this.poseOnion(track, at, shown.onion && !this.live);
     this.poseOther(compared !== null && view !== "a", at);
     if (this.handles) {
       this.handles.object.visible = !this.live;
@@ -183,6 +192,37 @@ export class Theatre {
     this.holds.pose(frame, figure.fps, chosen.kind === "mark" ? chosen.id : null, shown.prints);
     this.accompany(track, at, figure.level, shown.follow || this.live !== null);
     this.stage.change();
+  }
+
+  private readonly onion: Bones[] = [];
+
+  /** Poses a few tenths of a second before and after, pale. */
+  private poseOnion(track: Track, at: number, wanted: boolean): void {
+    if (wanted && !this.onion.length && this.character) {
+      for (const colour of [0x5aa9ff, 0x5aa9ff, 0xff9d5c, 0xff9d5c]) {
+        const pose = new Bones(this.character, colour, 0.3);
+        this.onion.push(pose);
+        this.stage.scene.add(pose.object);
+      }
+    }
+    const gap = Math.max(Math.round(0.15 * store.fps.peek()), 1);
+    this.onion.forEach((pose, n) => {
+      const frame = at + gap * ([-2, -1, 1, 2][n] ?? 0);
+      pose.object.visible = wanted && frame >= 0 && frame < track.frames;
+      if (pose.object.visible) pose.pose(track, frame);
+    });
+  }
+
+  /** Looks at the character from a named side. */
+  preset(side: "front" | "side" | "top" | "quarter"): void {
+    const track = this.live?.track ?? store.tracks.current;
+    if (!track) return;
+    const height = this.character?.height || 1.7;
+    const frame = this.live ? 0 : Math.min(store.frame.peek(), track.frames - 1);
+    const [x, y, z] = track.point(frame, 0, [0, 0, 0]);
+    const aim = new THREE.Vector3(x, y, z);
+    const away = { front: [0, 0.1, 2.3], side: [2.3, 0.1, 0], top: [0, 3.2, 0.001], quarter: [1.35, 0.42, 1.6] }[side];
+    this.stage.look(aim.clone().add(new THREE.Vector3(...(away as [number, number, number])).multiplyScalar(height)), aim);
   }
 
   private poseOther(wanted: boolean, at: number): void {
@@ -207,9 +247,24 @@ export class Theatre {
       this.framed = true;
       this.frameFigure(now);
     } else if (follow && this.followed) {
-      this.stage.carry(now.clone().sub(this.followed).setY(0));
+      // up stairs too; a jump or a crouch is seen better from a camera that stays
+      const by = now.clone().sub(this.followed);
+      const height = this.terrain ? this.climbed(track, at) : 0;
+      by.y = height - this.height;
+      this.height = height;
+      this.stage.carry(by);
     }
     this.followed = follow ? now : null;
+  }
+
+  private height = 0;
+
+  /** Height of the character's root, smoothed over a second, so that the camera climbs with it but does not bob. */
+  private climbed(track: Track, at: number): number {
+    const half = Math.round(0.5 * store.fps.peek());
+    let sum = 0;
+    for (let n = -4; n <= 4; n++) sum += track.point(Math.min(Math.max(Math.round(at + (n * half) / 4), 0), track.frames - 1), 0, [0, 0, 0])[1];
+    return sum / 9;
   }
 
   /** Frames the character with the camera. */
@@ -219,7 +274,9 @@ export class Theatre {
     if (!track) return;
     const frame = this.live ? 0 : Math.min(store.frame.peek(), track.frames - 1);
     const center = at ?? new THREE.Vector3(...track.point(frame, 0, [0, 0, 0]));
-    const aim = new THREE.Vector3(center.x, (store.figure.peek()?.level ?? 0) + 0.5 * height, center.z);
+    this.height = this.terrain ? this.climbed(track, frame) : 0;
+    const foot = this.terrain ? center.y - 0.55 * height : (store.figure.peek()?.level ?? 0);
+    const aim = new THREE.Vector3(center.x, foot + 0.5 * height, center.z);
     this.stage.look(aim.clone().add(new THREE.Vector3(1.35, 0.42, 1.6).multiplyScalar(height)), aim);
   }
 
@@ -227,7 +284,8 @@ export class Theatre {
   private heading(mark: Mark): number {
     const track = store.tracks.current;
     const figure = store.figure.peek();
-    if (!track || !figure || mark.kind !== "plant") return 0;
+    if (mark.kind === "step" && typeof mark.heading === "number") return mark.heading;
+    if (!track || !figure || mark.kind === "pin") return 0;
     const side = mark.track.split("_")[0];
     const [heel, ball] = ["heel", "ball"].map((part) => figure.character.points.find((point) => point.name === `${side}_${part}`));
     if (!heel || !ball) return 0;

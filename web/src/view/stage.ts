@@ -96,7 +96,8 @@ export class Stage {
   scaleTo(height: number): void {
     const scale = Math.max(height, 0.05) / 1.75;
     const [fog, wide] = [Math.max(scale, 1), 2.5 * Math.max(scale, 0.4)];
-    this.scene.fog = new THREE.Fog(BACKGROUND, 14 * fog, 42 * fog);
+    const back = this.scene.background instanceof THREE.Color ? this.scene.background.getHex() : BACKGROUND;
+    this.scene.fog = new THREE.Fog(back, 14 * fog, 42 * fog);
     this.orbit.minDistance = 0.3 * scale;
     this.orbit.maxDistance = 60 * fog;
     this.camera.near = 0.05 * Math.min(scale, 4);
@@ -163,6 +164,24 @@ export class Stage {
     this.dirty = false;
     if (this.panes.length) this.drawPanes();
     else this.renderer.render(this.scene, this.camera);
+  }
+
+  /** A picture of what is drawn now. */
+  picture(): Promise<Blob | null> {
+    this.renderer.render(this.scene, this.camera);
+    return new Promise((done) => this.canvas.toBlob(done, "image/png"));
+  }
+
+  /** Colours of the background and the floor. */
+  paint(light: boolean): void {
+    const [back, near, line] = light ? [0xd9dce1, 0xc9cdd3, 0x8b919b] : [BACKGROUND, 0x33363b, 0x5f656f];
+    this.scene.background = new THREE.Color(back);
+    this.scene.fog?.color.set(back);
+    const floor = this.grid.material as THREE.ShaderMaterial;
+    (floor.uniforms.near?.value as THREE.Color | undefined)?.set(near);
+    (floor.uniforms.far?.value as THREE.Color | undefined)?.set(back);
+    (floor.uniforms.line?.value as THREE.Color | undefined)?.set(line);
+    this.change();
   }
 
   private drawPanes(): void {
