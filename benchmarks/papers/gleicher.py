@@ -3,7 +3,8 @@
 Section 4.1.2: a particle on a line (figures 1 to 7). Section 4.2.1: the catwalk, 183 frames and 954 scalar constraints
 on a character of 60 % size whose plants the spacetime solver may move, and five passes of per-frame inverse kinematics
 plus filtering (figure 9). Section 5.1.2: a looped walk of 89 frames on the same character in the original footsteps,
-4,890 to 73,350 scalar constraints (figure 13), and the spacetime solver limited to three iterations (figure 14). The
+4,890 to 73,350 scalar constraints (figure 13), and the spacetime solver limited to three iterations (figure 14).
+Section 3.5 and Gleicher 1997: spacetime dragging while the mouse moves, the whole window solved at every step. The
 motions are our own, as theirs are not published. SciPy's `least_squares` gets the catwalk with the very same unknowns,
 residuals and derivatives in `spacetime_scipy.py`.
 """
@@ -26,6 +27,7 @@ from footplant import samples
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.contacts.detection import FEET, Contacts, Plant
+from footplant.edits.spacetime_drag import begin_spacetime
 from footplant.feet.stage import Stage
 from footplant.feet.steps import find_steps, foot_length, plants_for
 from footplant.geometry import Plane
@@ -61,6 +63,8 @@ PAPER = (
 CATWALK_FRAMES, CATWALK_SCALARS = 183, 954
 FIVE_PASSES = Filtered(widths=(65, 17, 5, 3, 3), exact=False)
 PARTICLE, MIDDLE = 81, 40
+DRAG_CLIP, DRAG_WINDOW, DRAG = 464, range(200, 260), np.array([0.15, 0.22, 0.14])
+"""Frames of the clip and of the window of an interactive drag, and how far the hand goes, metres."""
 
 
 def looped_walk(frames: int) -> Problem:
@@ -182,8 +186,8 @@ def scalars(problem: Problem) -> int:
 
 
 def run() -> dict[str, float]:
-    """The particle, the catwalk, and time, memory and largest error from 890 to 13,350 frames."""
-    return particle() | walk_down_the_catwalk() | performance()
+    """The particle, the catwalk, a drag, and time, memory and largest error from 890 to 13,350 frames."""
+    return particle() | walk_down_the_catwalk() | interactive_drag() | performance()
 
 
 def held(path: NDArray) -> NDArray:
@@ -253,6 +257,30 @@ def errors_of_passes(problem: Problem) -> list[NDArray]:
             curve[at] += np.linalg.norm(constraint.residual(kinematics[at]), axis=1)
         curves.append(curve)
     return curves
+
+
+def interactive_drag() -> dict[str, float]:
+    """A hand dragged by 30 cm in 30 steps within a window of 60 frames of a long walk, its footplants kept."""
+    walk = samples.load("walk")
+    clip = replace(walk, motion=walk.motion.resample(RATE).looped(4)[:DRAG_CLIP])
+    palm, frame = clip.character.contacts["left_palm"], (DRAG_WINDOW.start + DRAG_WINDOW.stop) // 2
+    place = Kinematics(clip.motion).point(palm)[frame]
+    edit, seconds, off = begin_spacetime(clip, DRAG_WINDOW), [], 0.0
+    # the first step has no earlier answer to start from, and loads what it needs
+    edit = edit.drag(frame, palm, place)
+    for share in np.linspace(0.0, 1.0, 31)[1:]:
+        target, started = place + share * DRAG, time.process_time()
+        edit = edit.drag(frame, palm, target)
+        seconds.append(time.process_time() - started)
+        off = max(off, float(np.linalg.norm(Kinematics(edit.motion).point(palm)[frame] - target)))
+    return {
+        "gleicher.drag.window_frames": len(DRAG_WINDOW),
+        "gleicher.drag.scalar_constraints": 3
+        + 3 * sum(len(set(c.frames) & set(DRAG_WINDOW)) for c in edit.constraints),  # type: ignore[arg-type]
+        "gleicher.drag.step_median_ms": 1000.0 * float(np.median(seconds)),
+        "gleicher.drag.step_slowest_ms": 1000.0 * max(seconds),
+        "gleicher.drag.worst_mm": 1000.0 * off,
+    }
 
 
 def moved_plants(free: Problem, fixed: Problem, motion: Motion) -> float:

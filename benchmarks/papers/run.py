@@ -83,6 +83,12 @@ WORKS: dict[str, tuple[str, tuple[Item, ...]]] = {
                 "cm",
             ),
             Item("catwalk: five passes of filtering, worst error", "a few", "gleicher.catwalk.filtered.worst_mm", "mm"),
+            Item(
+                "3.5 (Gleicher 1997): a step of dragging in 60 frames",
+                "interactive",
+                "gleicher.drag.step_median_ms",
+                "ms",
+            ),
             Item("figure 13: scalar constraints on 13,350 frames", "73350", "gleicher.fig13.13350.scalar_constraints"),
             Item(
                 "figure 13: four passes of filtering, 13,350 frames",

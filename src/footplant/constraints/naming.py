@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from footplant.constraints.fields import Fields, describe, suggest
-from footplant.errors import SkeletonError
+from footplant.errors import ConstraintError, SkeletonError
 from footplant.skeleton import Character, Point
 
 _GROUPS = {
@@ -78,6 +78,17 @@ def _named(fields: Fields, key: str, name: str, character: Character) -> Point:
             f"{', '.join(character.contacts) or 'none'}; its joints: {', '.join(character.skeleton.names)}"
             + (f"; its roles: {', '.join(roles)}" if roles else ""),
         )
+    return Point(joint)
+
+
+def named_point(name: str, character: Character) -> Point:
+    """Return a contact point, a joint or the joint of a role, by name, in that order."""
+    if name in character.contacts:
+        return character.contacts[name]
+    joint = _joint(name, character)
+    if joint is None:
+        known = (*character.contacts, *character.skeleton.names)
+        raise ConstraintError(f"no point {name!r} on {character.name!r}{suggest(name, known)}")
     return Point(joint)
 
 
