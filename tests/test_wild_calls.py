@@ -48,7 +48,19 @@ from footplant.blending import blend, compose, distance, graph, loops, matching,
 from footplant.constraints.doorways import Doorway
 from footplant.contacts import detection, ground, hanging, importance, stillness
 from footplant.contacts.settings import StillnessSettings
-from footplant.edits import compare, drag, everyday, fit, merge, morph, morphology_independent, path, puppet, repair
+from footplant.edits import (
+    compare,
+    drag,
+    everyday,
+    fit,
+    merge,
+    morph,
+    morphology_independent,
+    path,
+    puppet,
+    repair,
+)
+from footplant.edits import pair as pairs
 from footplant.edits import retarget as retargeting
 from footplant.edits import terrain as terrains
 from footplant.feet import detached, foot_curves, kept_plants, lead_in, palms, planting, soles, stances, steps, travel
@@ -1048,6 +1060,9 @@ DEAR: dict[str, Draw] = {
     "terrain": lambda d: terrains.terrain(d(clips), d(floors)),
     "bend": lambda d: path.bend(
         d(clips), curves.circle(3.0), timing=d(word("keep", "arc")), plant_at=d(word("middle", "start"))
+    ),
+    "pair": lambda d: (
+        pairs.pair(d(st.lists(clips, max_size=3)), d(st.lists(characters, max_size=3)), touch=d(st.booleans())) and None
     ),
     "morph": lambda d: morph.morph(d(clips), d(st.lists(characters, max_size=2))),
     "fit": lambda d: fit.fit(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from footplant.edits.everyday import mirror, resample, trim
     from footplant.edits.fit import fit
     from footplant.edits.morph import morph
+    from footplant.edits.pair import pair
     from footplant.edits.path import bend
     from footplant.edits.repair import repair
     from footplant.edits.retarget import retarget
@@ -61,6 +62,7 @@ _HOMES = {
     "edits.everyday": ("mirror", "resample", "trim"),
     "edits.fit": ("fit",),
     "edits.morph": ("morph",),
+    "edits.pair": ("pair",),
     "edits.path": ("bend",),
     "edits.repair": ("repair",),
     "edits.retarget": ("retarget",),
@@ -127,6 +129,7 @@ __all__ = [
     "measure",
     "mirror",
     "morph",
+    "pair",
     "repair",
     "resample",
     "rest_motion",

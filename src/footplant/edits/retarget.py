@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from footplant.checks import real_number
 from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import lower_to_soles
@@ -61,6 +62,7 @@ def retarget(
     target: CharacterSource,
     *,
     keep_footsteps: bool = False,
+    stride: float | None = None,
     method: str | Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
@@ -71,14 +73,17 @@ def retarget(
     """Return the clip's motion on another character, with its footplants kept.
 
     clip, target: loaded, or as file names. keep_footsteps: keep footsteps where they are in the world; otherwise they
-    are scaled with the leg length. method: None or "whole-body": feet, legs and hips, then arms; or a published method,
-    by name or as an object; "puppet": frame by frame, as if live; "copy": copied rotations, nothing solved.
-    constraints: further constraints of the target, solved together with the footplants. contacts: the clip's contacts
-    if they are already known. arms: whether arms are kept out of the body and on what they touch; False leaves them as
-    copied, in a quarter of the time. lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it.
+    are scaled with the leg length, or by the factor `stride`. method: None or "whole-body": feet, legs and hips, then
+    arms; or a published method, by name or as an object; "puppet": frame by frame, as if live; "copy": copied
+    rotations, nothing solved. constraints: further constraints of the target, solved together with the footplants.
+    contacts: the clip's contacts if they are already known. arms: whether arms are kept out of the body and on what
+    they touch; False leaves them as copied, in a quarter of the time. lead_in: "keep" a T-pose before the motion,
+    placed on the ground, or "drop" it.
     """
     clip, target = as_clip(clip, humanoid=True), as_character(target)
     require_lead_in(lead_in)
+    if stride is not None:
+        real_number(stride, "stride", MotionError, above=0.0)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
     if method == PUPPET:
@@ -90,15 +95,15 @@ def retarget(
     if whole is not target:
         refuse_constraints_on_detached_feet(target, constraints)
         made = retarget(
-            clip, whole, keep_footsteps=keep_footsteps, method=COPY if copy else method, contacts=contacts, arms=arms,
-            lead_in=lead_in, progress=progress,
+            clip, whole, keep_footsteps=keep_footsteps, stride=stride, method=COPY if copy else method,
+            contacts=contacts, arms=arms, lead_in=lead_in, progress=progress,
         )  # fmt: skip
         return detach_feet(made, target)
     source = Kinematics(clip.motion)
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead, hands=True)
     contacts = with_plausible_floor(without_idle_palms(contacts, clip.character.height, clip), clip, lead)
-    stage = Stage.of(clip, target, contacts, keep_footsteps)
+    stage = Stage.of(clip, target, contacts, keep_footsteps, stride)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     as_copied = copied
     if not copy:

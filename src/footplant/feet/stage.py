@@ -61,14 +61,18 @@ class Stage:
         return self.snap == 0.0
 
     @classmethod
-    def of(cls, clip: Clip, target: Character, contacts: Contacts, keep_footsteps: bool) -> Stage:
-        """Return the stage of a clip for a target; scale 1 with `keep_footsteps`, else by leg length."""
+    def of(
+        cls, clip: Clip, target: Character, contacts: Contacts, keep_footsteps: bool, stride: float | None = None
+    ) -> Stage:
+        """Return the stage of a clip for a target; scale 1 with `keep_footsteps`, else `stride`, else by leg length."""
         scale = rise = leg_ratio(clip.character, target)
         if hangs_by_hands(contacts, clip.character.height):
             # the whole body spans the distance between foot and hand contacts, not just the legs
             scale = rise = reach_ratio(clip.character, target)
         if keep_footsteps:
             scale = 1.0
+        elif stride is not None:
+            scale = stride
         source = Kinematics(clip.motion)
         first = lead_in_frames(clip)
         hips = hip_centers(source[first : first + 1], clip.character)[0]

@@ -1,0 +1,169 @@
+"""Two figures in one world: holds found, kept on bodies of other sizes, and told where they cannot be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import footplant
+from conftest import shared_data
+from footplant import rotation, samples
+from footplant.cli import main
+from footplant.clip import Clip
+from footplant.constraints import Position
+from footplant.contacts.exchanges import Exchange, find_exchanges, surface_points
+from footplant.edits.fit import fit
+from footplant.edits.pair import pair
+from footplant.errors import ArgumentError, ConstraintError
+from footplant.humanoid.counterparts import leg_ratio
+from footplant.kinematics import Kinematics
+from footplant.problem import Status
+
+HELD = (25, 45)
+"""Frames in which the made figures shake hands."""
+
+
+def standing(palm: str, place: tuple[float, float, float]) -> Clip:
+    """The standing sample at 30 frames/s, with a palm at a place for a while."""
+    clip = samples.load("stand")
+    clip = replace(clip, motion=clip.motion.resample(30.0)[:70])
+    goal = Position(point=clip.character.contacts[palm], target=place, frames=tuple(range(*HELD)), ramp=(0.4, 0.4))
+    return fit(clip, [goal]).clip
+
+
+def turned_around(clip: Clip, away: float) -> Clip:
+    """The clip turned by half a turn about the vertical, and moved ahead."""
+    half = np.array([0.0, 0.0, 1.0, 0.0])
+    motion = clip.motion
+    rotations = np.array(motion.rotations)
+    rotations[:, 0] = rotation.multiply(np.broadcast_to(half, rotations[:, 0].shape), rotations[:, 0])
+    root = motion.root * [-1.0, 1.0, -1.0] + [0.0, 0.0, away]
+    return replace(clip, motion=motion.like(root, rotations, motion.offsets))
+
+
+@pytest.fixture(scope="module")
+def handshake() -> tuple[Clip, Clip]:
+    """Two figures that face each other, and shake hands with 4 cm between their palms."""
+    first = standing("right_palm", (0.0, 1.15, 0.5))
+    return first, turned_around(first, 1.04)
+
+
+def between(results, palms: tuple[str, str]) -> np.ndarray:
+    first, second = (Kinematics(r.motion).point(r.character.contacts[palm]) for r, palm in zip(results, palms))
+    return second - first
+
+
+def test_a_handshake_is_found(handshake):
+    found = find_exchanges(*handshake)
+    assert [(each.palm, each.other) for each in found] == [("right_palm", "right_palm")]
+    assert abs(found[0].start - HELD[0]) <= 6
+    assert abs(found[0].end - HELD[1]) <= 6
+    assert "right hand in the other's right hand" in found[0].title
+    far = replace(handshake[1], motion=handshake[1].motion.like(
+        handshake[1].motion.root + [0.0, 0.0, 2.0], handshake[1].motion.rotations))  # fmt: skip
+    assert find_exchanges(handshake[0], far) == ()
+
+
+@pytest.mark.parametrize("targets", [("short", "sally"), ("blubby", "mannequin")], ids="-".join)
+def test_hands_meet_on_other_bodies(handshake, targets):
+    bodies = [samples.load_character(name) for name in targets]
+    results = pair(handshake, bodies)
+    palms = ("right_palm", "right_palm")
+    scale = np.sqrt(np.prod([leg_ratio(clip.character, body) for clip, body in zip(handshake, bodies)]))
+    wanted, rows = scale * between(handshake, palms), slice(*HELD)
+    assert np.abs(between(results, palms) - wanted)[rows].max() < 0.001
+    for result in results:
+        assert result.status is Status.SOLVED
+        assert _worst_drift(result) < 1.0
+        assert result.source is not None
+    # the figures stand where their arms meet: neither lunges
+    for result, clip in zip(results, handshake):
+        lean = _lean(result) - _lean(clip)
+        assert np.degrees(np.abs(lean)).max() < 25.0
+
+
+def _worst_drift(result) -> float:
+    return result.report.after.worst_plant.drift
+
+
+def _lean(clip) -> np.ndarray:
+    kinematics, roles = Kinematics(clip.motion), clip.character.roles
+    trunk = kinematics.positions[:, roles["head"]] - kinematics.positions[:, roles["hips"]]
+    return np.arccos(trunk[:, 1] / np.linalg.norm(trunk, axis=1))
+
+
+def test_touching_hands_meet_in_one_place(handshake):
+    results = pair(handshake, [samples.load_character(name) for name in ("short", "mannequin")], touch=True)
+    assert np.linalg.norm(between(results, ("right_palm", "right_palm")), axis=1)[slice(*HELD)].max() < 0.001
+
+
+def test_a_hand_on_the_others_chest_stays_there():
+    second = turned_around(standing("left_palm", (-0.3, 0.9, 0.1)), 0.6)
+    skin = surface_points(Kinematics(second.motion), second.character)[HELD[0]]
+    first = standing("right_palm", tuple(skin[np.linalg.norm(skin - [-0.1, 1.3, 0.4], axis=1).argmin()]))
+    found = [each for each in find_exchanges(first, second) if each.other is None]
+    assert [(each.figure, each.palm) for each in found] == [(0, "right_palm")]
+    results = pair((first, second), [samples.load_character(name) for name in ("sally", "short")], exchanges=found)
+    rows = slice(*HELD)
+    assert _distance_to_body((first, second))[rows].max() < 0.01
+    assert _distance_to_body(results)[rows].max() < 0.02
+
+
+def _distance_to_body(figures) -> np.ndarray:
+    palm = Kinematics(figures[0].motion).point(figures[0].character.contacts["right_palm"])
+    points = surface_points(Kinematics(figures[1].motion), figures[1].character)
+    return np.linalg.norm(points - palm[:, None], axis=2).min(axis=1)
+
+
+def test_what_cannot_be_is_refused(handshake):
+    with pytest.raises(ArgumentError, match="two clips and two characters"):
+        pair(handshake, ["sample:short"])
+    with pytest.raises(ConstraintError, match=r"within frames 0\.\.70"):
+        pair(handshake, ["sample:short"] * 2, exchanges=[Exchange(0, "right_palm", "left_palm", 60, 90)])
+    with pytest.raises(ConstraintError, match="'tail'"):
+        pair(handshake, ["sample:short"] * 2, exchanges=[Exchange(0, "tail", "left_palm", 0, 9)])
+
+
+def test_out_of_reach_is_a_status(handshake):
+    """One figure glides away between two holds: one constant shift cannot serve both."""
+    motion = handshake[1].motion
+    gone = np.linspace(0.0, 3.0, len(motion))[:, None] * [1.0, 0.0, 0.0]
+    apart = (handshake[0], replace(handshake[1], motion=motion.like(motion.root + gone, motion.rotations)))
+    both = [Exchange(0, "right_palm", "right_palm", 5, 15), Exchange(0, "left_palm", "left_palm", 50, 60)]
+    results = pair(apart, ["sample:short", "sample:short"], exchanges=both, touch=True)
+    missed = [result for result in results if result.status is not Status.SOLVED]
+    assert missed
+    assert all(result.report.unmet for result in missed)
+
+
+def test_the_command(handshake, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, clip in zip(("ann", "ben"), handshake):
+        footplant.save(f"{name}.bvh", clip)
+    command = ["pair", "ann.bvh", "ben.bvh", "--to", "sample:short", "--to", "sample:sally", "-o", "together"]
+    assert main([*command, "--json", "--hold", "right:right@25-44"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [figure["status"] for figure in told["figures"]] == ["solved", "solved"]
+    made = [footplant.load(figure["output"]) for figure in told["figures"]]
+    assert len(made[0].motion) == len(made[1].motion) == len(handshake[0].motion)
+    assert main([*command, "--json"]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert main([*command[:-1], "elsewhere", "--hold", "right-right"]) == 2
+    assert "right:right@78-201" in capsys.readouterr().err
+    assert main(["pair", "ann.bvh", "ben.bvh", "--to", "sample:short", "-o", "elsewhere"]) == 2
+    assert "--to twice" in capsys.readouterr().err
+
+
+@pytest.mark.named("bvh/cmu/18_01.bvh", "bvh/cmu/19_01.bvh")
+def test_a_captured_handshake():
+    loaded = [footplant.load(shared_data("bvh", "cmu", f"{name}.bvh")) for name in ("18_01", "19_01")]
+    clips = [replace(clip, motion=clip.motion.resample(30.0)) for clip in loaded]
+    held = find_exchanges(clips[0], clips[1], 1)
+    assert [(each.palm, each.other) for each in held] == [("right_palm", "right_palm")]
+    results = pair(clips, [samples.load_character(name) for name in ("mannequin", "child")], touch=True)
+    rows = slice(held[0].start, held[0].end)
+    assert np.linalg.norm(between(results, ("right_palm", "right_palm")), axis=1)[rows].max() < 0.005
+    assert all(_worst_drift(result) < 1.0 for result in results)
