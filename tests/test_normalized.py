@@ -17,6 +17,7 @@ from footplant.constraints import Balance, Distance, LookAt, Orientation, Positi
 from footplant.edits.morphology_independent import plants_of, share
 from footplant.errors import FormatError, MotionError
 from footplant.humanoid.proportions import apply_proportions
+from footplant.io.project import Project, load_normalized, save_project
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.normalized import Normalized, NormalizedSpline, convert, normalize, scale
@@ -280,3 +281,58 @@ def test_constraints_are_mapped_by_role():
     assert np.abs(left.residual(Kinematics(solution.motion))[hold.start : hold.stop]).max() < 1e-3
     gaze = LookAt(point=Point(roles["head"]), direction=(0, 0, 1), target=(0, 1, 2))
     assert any("left out" in note for note in share(clip, target, [gaze]).report.notes)
+
+
+def handstand(character: Character, frames: int = 12) -> Motion:
+    """A character that stands upright, kicks up and stands on its hands: arms along the ears, palms on the floor."""
+    roles, skeleton = character.require_roles(), character.skeleton
+    body, overhead = Body(character), np.array(Body(character).pose)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        arm = roles[f"{side}_upper_arm"]
+        above = body.rotations[skeleton.parents[arm]]
+        raised = rotation.from_axis_angle(rotation.AXES["z"], sign * 0.5 * np.pi)
+        overhead[arm] = rotation.multiply(rotation.inverse(above), rotation.multiply(raised, body.rotations[arm]))
+    turns = rotation.from_axis_angle(rotation.AXES["x"], np.linspace(0.0, np.pi, frames))
+    rotations = np.repeat(overhead[None], frames, axis=0)
+    rotations[:, 0] = rotation.multiply(turns, rotations[:, 0])
+    motion = Motion(skeleton, np.zeros((frames, 3)), rotations, 30.0)
+    kinematics = Kinematics(motion)
+    lowest = np.min([kinematics.point(point)[:, 1] for point in character.contacts.values()], axis=0)
+    return replace(motion, root=motion.root - np.stack([0.0 * lowest, lowest, 0.0 * lowest], axis=1))
+
+
+@pytest.mark.parametrize("name", ["sally", "blubby", "longlegs", "child"])
+def test_a_handstand_is_measured_by_arms_and_trunk(name, tmp_path):
+    clip, target = samples.load("walk"), samples.load_character(name)
+    motion = handstand(clip.character)
+    assert there_and_back(motion, clip.character) < 1e-12
+    normalized = normalize(motion, clip.character)
+    assert normalized.on_hands is not None
+    assert normalized.on_hands[0] == 0.0
+    assert normalized.on_hands[-1] == 1.0
+
+    def palms(form: Normalized) -> float:
+        kinematics = Kinematics(convert(scale(form, target)))
+        return max(abs(float(kinematics.point(target.contacts[f"{side}_palm"])[-1, 1])) for side in ("left", "right"))
+
+    by_legs = replace(normalized, on_hands=None, root=(normalized.root * 1.0))
+    by_legs.root[-1, 1] = _root_by_legs(motion, clip.character)
+    assert palms(normalized) < 0.05 * target.height
+    assert palms(normalized) < 0.4 * palms(by_legs)
+
+
+def _root_by_legs(motion: Motion, character: Character) -> float:
+    body = Body(character)
+    hips = Kinematics(motion).positions[-1, body.hip_joints].mean(axis=0)
+    return float((hips[1] - body.ankle) / body.leg)
+
+
+def test_a_handstand_survives_a_project_and_no_sample_is_one(tmp_path):
+    for name in samples.names():
+        clip = samples.load(name)
+        assert normalize(some_frames(clip.motion), clip.character).on_hands is None
+    walk = samples.load("walk")
+    clip = replace(walk, motion=handstand(walk.character), layout=None, takes=())
+    save_project(tmp_path / "a.footplant", Project(((clip,),)), normalized=True)
+    _, found = load_normalized(tmp_path / "a.footplant")
+    assert np.array_equal(found.on_hands, normalize(clip.motion, clip.character).on_hands)

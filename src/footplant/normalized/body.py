@@ -30,6 +30,8 @@ class Body:
         if not self.leg > 0:
             self.leg = float(np.ptp(self.positions, axis=0).max()) or 1.0
         self.ankle = self._ankle_height(character)
+        palms = [character.contacts[name] for name in ("left_palm", "right_palm") if name in character.contacts]
+        self.palm = float(np.mean([np.linalg.norm(point.offset) for point in palms])) if palms else 0.0
         self.limbs = {name: self._joints(chain) for name, chain in LIMBS.items() if self._has(chain)}
         self.parts = {name: joints for name, joints in self.limbs.items() if self._whole(joints)}
         """Limbs that are connected chains."""
@@ -57,6 +59,27 @@ class Body:
             if (point := character.contacts.get(f"{side}_heel")) is not None and f"{side}_foot" in self.roles
         ]  # fmt: skip
         return float(np.mean(found)) if found else 0.0
+
+    def heights(self, legs: NDArray, on_hands: NDArray | None) -> tuple[NDArray, NDArray]:
+        """Return what the hips' height is measured from and divided by, metres, (1,) or (F,).
+
+        legs: (1,) or (F,) leg lengths. On the feet these are the height of the ankles and the leg length, on the hands
+        the height of the wrists and the length of trunk and arms (the future work of section 11).
+        """
+        if on_hands is None:
+            return np.array([self.ankle]), legs
+        wrist, reach = self._hand_support()
+        return (1.0 - on_hands) * self.ankle + on_hands * wrist, (1.0 - on_hands) * legs + on_hands * reach
+
+    def _hand_support(self) -> tuple[float, float]:
+        """Return the height of the wrists over the palms, and the length of trunk and arms, metres."""
+        arms = [self.limbs[f"{side}_arm"] for side in ("left", "right") if f"{side}_arm" in self.limbs]
+        if not arms:
+            return self.ankle, self.leg
+        bones = [np.linalg.norm(np.diff(self.positions[list(joints)], axis=0), axis=1).sum() for joints in arms]
+        shoulders = self.positions[[joints[0] for joints in arms]].mean(axis=0)
+        trunk = abs(float(shoulders[1] - self.positions[self.hip_joints].mean(axis=0)[1]))
+        return self.palm, float(np.mean(bones)) + trunk
 
     @property
     def hip(self) -> int:

@@ -67,7 +67,8 @@ class Normalized:
 
     fps: float
     root: NDArray
-    """(F, 3) midpoint of the hip joints relative to `origin` and ankle height, divided by the leg length."""
+    """(F, 3) midpoint of the hip joints relative to `origin` and ankle height, divided by the leg length; its height
+    in a handstand: see `on_hands`."""
     heading: NDArray
     """(F, 4) heading of the body: the hips' rotation about the vertical."""
     tilt: NDArray
@@ -84,6 +85,9 @@ class Normalized:
     """Role and number ("left_index.1") or joint name → rotation (F, 4) relative to its parent, in reference axes."""
     moving: Mapping[str, NDArray] = field(default_factory=dict)
     """Joint name → change of its offset (F, 3), divided by the leg length."""
+    on_hands: NDArray | None = None
+    """(F,) how far the body is in a handstand, 0 to 1: there the root's height is in lengths of trunk and arms above
+    the wrists' height. None: nowhere."""
 
     def __len__(self) -> int:
         """Return the number of frames."""

@@ -16,6 +16,10 @@ from footplant.normalized.body import Body, about_x, half_plane, side_of
 from footplant.normalized.model import LIMBS, ON_CHEST, SPLINES, Normalized, NormalizedLimb, NormalizedSpline
 from footplant.skeleton import Character
 
+FEET_ABOVE_HANDS = (0.3, 0.8)
+"""Leg lengths by which the lower ankle is above the higher wrist where a handstand begins and where it is complete."""
+HANDS_ON_GROUND = (0.35, 0.2)
+"""Leg lengths of the higher wrist above the ground where a handstand begins and where it is complete."""
 STRAIGHT = 1e-12
 """Fraction of a limb's length: with a middle joint nearer to the limb's line, the hinge axis gives the half-plane."""
 
@@ -42,15 +46,20 @@ def normalize(motion: Motion, character: Character, *, about: ArrayLike | None =
     ends = {roles[-1]: joints[-1] for (name, roles) in LIMBS.items() if (joints := body.parts.get(name))}
     segments = {role: (joint, turn) for role, joint in ends.items()}
     segments |= {body.owned[j]: (j, chest) for j in body.owned if body.owned[j] in ON_CHEST}
-    above = np.concatenate([rotation.identity(1), body.rotations[motion.skeleton.parents[1:]]])
+    parents = np.concatenate([rotation.identity(1), body.rotations[motion.skeleton.parents[1:]]])
     moving = {}
     if motion.offsets is not None:
         change = (motion.offsets - motion.skeleton.offsets) / body.leg
         # the root's own offset is part of `root`
         moving = {motion.skeleton.names[j]: change[:, j] for j in range(1, len(motion.skeleton)) if change[:, j].any()}
+    on_hands = _on_hands(body, positions, float(origin[1]))
+    legs = body.legs(motion.offsets)
+    above, length = body.heights(legs, on_hands)
+    root = (hips - origin) / legs[:, None]
+    root[:, 1] = (hips[:, 1] - origin[1] - above) / length
     return Normalized(
         fps=motion.fps,
-        root=(hips - origin - [0.0, body.ankle, 0.0]) / body.legs(motion.offsets)[:, None],
+        root=root,
         heading=heading,
         tilt=tilt,
         origin=origin,
@@ -65,12 +74,31 @@ def normalize(motion: Motion, character: Character, *, about: ArrayLike | None =
         },
         others={
             key: rotation.multiply(
-                rotation.multiply(above[joint], motion.rotations[:, joint]), rotation.inverse(body.rotations[joint])
+                rotation.multiply(parents[joint], motion.rotations[:, joint]), rotation.inverse(body.rotations[joint])
             )
             for joint, key in body.keys.items()
         },
         moving=moving,
+        on_hands=on_hands,
     )
+
+
+def _on_hands(body: Body, positions: NDArray, ground: float) -> NDArray | None:
+    """Return how far each frame is in a handstand, feet above hands on the ground (F,), 0 to 1; None: never."""
+    if not all(f"{side}_{limb}" in body.limbs for side in ("left", "right") for limb in ("arm", "leg")):
+        return None
+    ankles, wrists = (
+        positions[:, [body.limbs[f"{side}_{limb}"][2] for side in ("left", "right")], 1] for limb in ("leg", "arm")
+    )
+    over = _eased((ankles.min(axis=1) - wrists.max(axis=1)) / body.leg, FEET_ABOVE_HANDS)
+    found = over * _eased((wrists.max(axis=1) - ground) / body.leg, HANDS_ON_GROUND)
+    return found if found.any() else None
+
+
+def _eased(values: NDArray, between: tuple[float, float]) -> NDArray:
+    """Return 0 before the first bound, 1 beyond the second and a smooth curve in between."""
+    u = np.clip((values - between[0]) / (between[1] - between[0]), 0.0, 1.0)
+    return u * u * (3.0 - 2.0 * u)
 
 
 def _splines(body: Body, world: NDArray, turn: NDArray) -> dict[str, NormalizedSpline]:

@@ -35,7 +35,10 @@ def scale(normalized: Normalized, character: Character, offsets: ArrayLike | Non
         if not (np.linalg.norm(pair[0], axis=1).min() > 0 and np.linalg.norm(pair[1], axis=1).min() > 0):
             raise SkeletonError(f"expected bones of some length in the {name.replace('_', ' ')} of {character.name!r}")
         lengths[name] = np.broadcast_to(normalized.limbs[name].length * both, (frames,))
-    hips = normalized.origin + [0.0, body.ankle, 0.0] + normalized.root * body.legs(bones)[:, None]
+    legs = body.legs(bones)
+    above, length = body.heights(legs, normalized.on_hands)
+    hips = normalized.origin + normalized.root * legs[:, None]
+    hips[:, 1] = normalized.origin[1] + above + normalized.root[:, 1] * length
     return Scaled(normalized, character, hips, bones, lengths, limbs)
 
 

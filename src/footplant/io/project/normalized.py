@@ -50,6 +50,7 @@ def entry_of(normalized: Normalized, motion: Motion, keep: Callable[[str, NDArra
         "segments": {role: keep(f"segment_{role}", array) for role, array in normalized.segments.items()},
         "others": _table(normalized.others, "others", keep),
         "moving": _table(normalized.moving, "moving", keep),
+        **({} if normalized.on_hands is None else {"on_hands": keep("on_hands", normalized.on_hands)}),
     }
 
 
@@ -113,4 +114,5 @@ def read_entry(archive: Archive, take: Json, motion: Motion) -> Normalized | Non
         segments={role: array(segments, role, 4) for role in segments.data},
         others=rows("others", 4),
         moving=rows("moving", 3),
+        on_hands=array(entry, "on_hands") if "on_hands" in entry.data else None,
     )
