@@ -5,6 +5,7 @@ points      Position, Orientation, Distance, AtLeast, AtMost, Area, Above, LookA
 joints      JointLimits, ConeTwist, Hinge, Relation, spine_shares, shoulder_rhythm
 balance     Balance
 body        Apart, Touch
+held_places goals of hands that hold another figure's hand, or rest on its body
 footplant   Footplant, SamePlace, SpeedLimit, AccelerationLimit
 text        from_data: constraints from the JSON-ready values of TOML and JSON files
 writing     to_data: the inverse
