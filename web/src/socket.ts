@@ -2,7 +2,7 @@
 import { batch, effect } from "@preact/signals";
 import * as store from "./store";
 import type { Edit, Said } from "./types";
-import { CURRENT, GROUND, MESH, ORIGINAL, OTHER, POSES, Track, decode, type GroundData, type MeshData, type Poses } from "./wire";
+import { CURRENT, GROUND, LOOKS, MESH, ORIGINAL, OTHER, POSES, Track, decode, type GroundData, type LooksData, type MeshData, type Poses } from "./wire";
 
 const KEY = "footplant-session";
 /** Largest number of frames for which a clip is measured after every edit. */
@@ -17,8 +17,9 @@ let asked: ReturnType<typeof setTimeout> | undefined;
 export const sinks: {
   mesh: (mesh: MeshData | null) => void;
   ground: (ground: GroundData | null) => void;
+  looks: (looks: LooksData) => void;
   live: (data: Poses) => void;
-} = { mesh: () => {}, ground: () => {}, live: () => {} };
+} = { mesh: () => {}, ground: () => {}, looks: () => {}, live: () => {} };
 
 export function connect(): void {
   const address = new URL("talk", location.href);
@@ -200,6 +201,7 @@ export function askPath(): void {
 function take(buffer: ArrayBuffer): void {
   const message = decode(buffer);
   if (message.kind === MESH) sinks.mesh(message);
+  else if (message.kind === LOOKS) sinks.looks(message);
   else if (message.kind === GROUND) sinks.ground(message);
   else if (message.kind === POSES) takePoses(message);
 }

@@ -3,6 +3,7 @@
 export const POSES = 1;
 export const MESH = 2;
 export const GROUND = 3;
+export const LOOKS = 4;
 export const CURRENT = 0;
 export const ORIGINAL = 1;
 export const OTHER = 2;
@@ -31,6 +32,21 @@ export interface MeshData {
   joints: number;
 }
 
+/** Materials and textures of a mesh. */
+export interface LooksData {
+  kind: typeof LOOKS;
+  layer: number;
+  /** Texture coordinates of every corner of every triangle. */
+  uvs: Float32Array;
+  /** Material of each triangle. */
+  materials: Uint32Array;
+  /** Red, green, blue, opacity of each material, linear. */
+  colours: Float32Array;
+  /** Texture of each material; −1 for none. */
+  textures: Int32Array;
+  pictures: Uint8Array[];
+}
+
 export interface GroundData {
   kind: typeof GROUND;
   columns: number;
@@ -40,7 +56,7 @@ export interface GroundData {
   heights: Float32Array;
 }
 
-export type Message = Poses | MeshData | GroundData;
+export type Message = Poses | MeshData | GroundData | LooksData;
 
 /** Decodes a binary message; throws when its length does not match its header. */
 export function decode(buffer: ArrayBuffer): Message {
@@ -66,6 +82,18 @@ export function decode(buffer: ArrayBuffer): Message {
     expectLength(buffer, HEADER + a * 14 + c * 16 + b * 3);
     const [vertices, normals, weights, inverseBind] = [floats(3 * a), floats(3 * a), floats(4 * a), floats(16 * c)];
     message = { kind, layer, vertices, normals, weights, inverseBind, skinJoints: integers(4 * a), faces: integers(3 * b), joints: c };
+  } else if (kind === LOOKS) {
+    const [uvs, materials, colours] = [floats(6 * a), integers(a), floats(4 * b)];
+    const textures = new Int32Array(buffer, at, b);
+    at += 4 * b;
+    const sizes = integers(c);
+    const pictures = [...sizes].map((size) => {
+      const part = new Uint8Array(buffer, at, size);
+      at += 4 * Math.ceil(size / 4);
+      return part;
+    });
+    expectLength(buffer, at / 4);
+    message = { kind, layer, uvs, materials, colours, textures, pictures };
   } else if (kind === GROUND) {
     expectLength(buffer, HEADER + 4 + a * b);
     const [x = 0, z = 0, dx = 1, dz = 1] = floats(4);

@@ -259,6 +259,9 @@ class Connection:
                    "left": self.hub.left(session), "methods": list(self.hub.methods)})  # fmt: skip
         if state.character.skin is not None:
             self.send_now(wire.encode_mesh(state.character.skin, wire.CURRENT, 0))
+            looks = scene.looks_of(state.character)
+            if looks is not None:
+                self.send_now(wire.encode_looks(state.character.skin, looks, wire.CURRENT, 0))
         self.show(state.motion)
         if session.origin.motion is not state.motion:
             self.show(session.origin.motion, wire.ORIGINAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,17 @@ from footplant.editor.footsteps import Footstep, conflicts, footsteps
 from footplant.editor.session import Session
 from footplant.editor.stack import MANUAL, entries
 from footplant.editor.state import EditorState, Mark, find_plants
+from footplant.errors import FootplantError
 from footplant.feet.travel import find_travel
 from footplant.geometry import Plane
+from footplant.io.source import with_looks
 from footplant.kinematics import Kinematics
+from footplant.looks import Looks
 from footplant.plot.figures import character_data, ground_grid, track_of
 from footplant.problem import Report, Status
 from footplant.quality.measure import measure
 from footplant.serialise import json_ready
+from footplant.skeleton import Character
 from footplant.solve.window import KNOTS
 
 PATH_POINTS = 5
@@ -43,6 +48,15 @@ def figure_message(session: Session) -> dict[str, Any]:
         "original_frames": len(session.origin.motion),
         "notes": list(session.origin.notes),
     }
+
+
+def looks_of(character: Character) -> Looks | None:
+    """Return materials and textures of a character's skin; None if it has none, or they cannot be read."""
+    with contextlib.suppress(FootplantError):
+        skin = with_looks(character).skin
+        if skin is not None and skin.looks is not None and skin.looks.materials:
+            return skin.looks.at_hand()
+    return None
 
 
 def document(session: Session) -> dict[str, Any]:

@@ -5,6 +5,9 @@ A message is a header of eight unsigned integers, then arrays one after another:
     poses   [1, layer, sequence, first frame, frames, joints, 0, 0]   float32 positions (n, J, 3), quaternions (n, J, 4)
     mesh    [2, layer, sequence, vertices, triangles, joints, 0, 0]   float32 vertices (V, 3), normals (V, 3),
             weights (V, 4), inverse bind matrices (J, 16, by columns); uint32 joints (V, 4), triangles (T, 3)
+    looks   [4, layer, sequence, triangles, materials, textures, 0, 0]  float32 texture coordinates (T, 3, 2), uint32
+            materials (T), float32 colours (M, 4), int32 textures of materials (M; −1: none), uint32 sizes (K), then the
+            pictures' files, each padded to 4 bytes
     ground  [3, 0, sequence, n along x, m along z, 0, 0, 0]           float32 low x, low z, steps x, z, heights (n, m)
 
 Positions are metres in the world, quaternions are world rotations (x, y, z, w), as in three.js.
@@ -18,12 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kinematics import Kinematics
+from footplant.looks import Looks
 from footplant.plot.packed import hardware_skin
 from footplant.skeleton import Skin
 
 POSES: Final = 1
 MESH: Final = 2
 GROUND: Final = 3
+LOOKS: Final = 4
+MOST_PICTURES = 96 * 2**20
+"""Bytes of pictures that are sent; those beyond are left out."""
 CURRENT: Final = 0
 """Layer of the edited motion."""
 ORIGINAL: Final = 1
@@ -59,6 +66,32 @@ def encode_mesh(skin: Skin, layer: int, sequence: int) -> bytes:
         header(MESH, layer, sequence, len(skin.vertices), len(skin.faces), len(skin.inverse_bind)),
         *(np.ascontiguousarray(array, "<f4").tobytes() for array in numbers),
         *(np.ascontiguousarray(array, "<u4").tobytes() for array in indices),
+    ))  # fmt: skip
+
+
+def encode_looks(skin: Skin, looks: Looks, layer: int, sequence: int) -> bytes:
+    """Encode materials and textures of a skin: texture coordinates of every corner, v upwards, and the pictures."""
+    faces = len(skin.faces)
+    corners, materials = np.zeros((faces, 3, 2)), np.zeros(faces, np.int64)
+    for part in looks.parts:
+        materials[part.start : part.stop] = part.materials
+        if part.uvs is not None:
+            corners[part.start : part.stop] = part.uvs
+    used = sorted({m.texture for m in looks.materials if m.texture is not None and looks.textures[m.texture].data})
+    room, kept = MOST_PICTURES, []
+    for number in used:
+        room -= len(looks.textures[number].data)
+        kept += [number] if room >= 0 else []
+    places = {number: place for place, number in enumerate(kept)}
+    pictures = [looks.textures[number].data for number in kept]
+    colours = np.array([material.color for material in looks.materials], float).reshape(-1, 4)
+    numbers = np.array([-1 if m.texture is None else places.get(m.texture, -1) for m in looks.materials], "<i4")
+    return b"".join((
+        header(LOOKS, layer, sequence, faces, len(looks.materials), len(pictures)),
+        np.ascontiguousarray(corners, "<f4").tobytes(), np.ascontiguousarray(materials, "<u4").tobytes(),
+        np.ascontiguousarray(colours, "<f4").tobytes(), numbers.tobytes(),
+        np.array([len(data) for data in pictures], "<u4").tobytes(),
+        *(data + bytes(-len(data) % 4) for data in pictures),
     ))  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 import * as THREE from "three";
 import { TRACK_COLOURS } from "../store";
 import type { Character, Vec3 } from "../types";
-import type { MeshData, Track } from "../wire";
+import type { LooksData, MeshData, Track } from "../wire";
 
 const matrix = new THREE.Matrix4();
 const place = new THREE.Vector3();
@@ -92,6 +92,61 @@ export class Skin {
     this.object.receiveShadow = opacity >= 1;
   }
 
+  /** Draws it with the materials and textures of its file. Corners get vertices of their own: each may have its uv. */
+  dress(looks: LooksData, plain: boolean, ready: () => void): void {
+    const old = this.object.geometry;
+    const count = looks.materials.length;
+    const order = [...Array(count).keys()].sort((a, b) => (looks.materials[a] ?? 0) - (looks.materials[b] ?? 0) || a - b);
+    const faces = old.index?.array;
+    if (!faces || faces.length !== 3 * count) return;
+    const shape = new THREE.BufferGeometry();
+    const corners = order.flatMap((face) => [3 * face, 3 * face + 1, 3 * face + 2]);
+    for (const [name, width] of [["position", 3], ["normal", 3], ["skinWeight", 4], ["skinIndex", 4]] as const) {
+      const from = old.getAttribute(name).array;
+      const to = name === "skinIndex" ? new Uint16Array(width * corners.length) : new Float32Array(width * corners.length);
+      corners.forEach((corner, n) => {
+        const vertex = faces[corner] ?? 0;
+        for (let k = 0; k < width; k++) to[width * n + k] = from[width * vertex + k] ?? 0;
+      });
+      shape.setAttribute(name, new THREE.BufferAttribute(to, width));
+    }
+    const uvs = new Float32Array(2 * corners.length);
+    corners.forEach((corner, n) => uvs.set(looks.uvs.subarray(2 * corner, 2 * corner + 2), 2 * n));
+    shape.setAttribute("uv", new THREE.BufferAttribute(uvs, 2));
+    const used = [...new Set(order.map((face) => looks.materials[face] ?? 0))];
+    let start = 0;
+    used.forEach((material, n) => {
+      const size = order.filter((face) => looks.materials[face] === material).length;
+      shape.addGroup(3 * start, 3 * size, n);
+      start += size;
+    });
+    const pictures = looks.pictures.map((data) => this.texture(data, ready));
+    const materials = used.map((number) => {
+      const [r = 1, g = 1, b = 1, opacity = 1] = looks.colours.subarray(4 * number, 4 * number + 4);
+      const picture = pictures[looks.textures[number] ?? -1];
+      const look = { color: new THREE.Color(r, g, b), side: THREE.DoubleSide, ...(picture ? { map: picture, alphaTest: 0.4 } : {}), ...(opacity < 1 ? { transparent: true, opacity } : {}) };
+      return plain ? new THREE.MeshLambertMaterial(look) : new THREE.MeshStandardMaterial({ ...look, roughness: 0.75, metalness: 0 });
+    });
+    old.dispose();
+    disposeMaterial(this.object.material);
+    this.object.geometry = shape;
+    this.object.material = materials;
+  }
+  private readonly textures: THREE.Texture[] = [];
+
+  private texture(data: Uint8Array, ready: () => void): THREE.Texture {
+    const address = URL.createObjectURL(new Blob([data as BlobPart]));
+    const done = (): void => {
+      URL.revokeObjectURL(address);
+      ready();
+    };
+    const made = new THREE.TextureLoader().load(address, done, undefined, done);
+    made.colorSpace = THREE.SRGBColorSpace;
+    made.wrapS = made.wrapT = THREE.RepeatWrapping;
+    this.textures.push(made);
+    return made;
+  }
+
   fade(opacity: number): void {
     fadeMaterial(this.object, opacity);
   }
@@ -109,9 +164,14 @@ export class Skin {
 
   dispose(): void {
     this.object.geometry.dispose();
-    (this.object.material as THREE.Material).dispose();
+    disposeMaterial(this.object.material);
+    for (const texture of this.textures) texture.dispose();
     this.object.skeleton.dispose();
   }
+}
+
+function disposeMaterial(material: THREE.Material | THREE.Material[]): void {
+  for (const each of [material].flat()) each.dispose();
 }
 
 /** Makes a mesh opaque or translucent. */

@@ -4,7 +4,7 @@ import * as THREE from "three";
 import { askPath, sinks } from "../socket";
 import * as store from "../store";
 import type { Character, Mark } from "../types";
-import { Track, type GroundData, type MeshData, type Poses } from "../wire";
+import { Track, type GroundData, type LooksData, type MeshData, type Poses } from "../wire";
 import { Bones, Skin } from "./figure";
 import { Handles, Holds, Trails } from "./overlay";
 import { Stage } from "./stage";
@@ -43,6 +43,7 @@ export class Theatre {
     this.stage = new Stage(canvas);
     this.stage.scene.add(this.holds.object, this.objects, this.way.object);
     sinks.mesh = (mesh) => this.setMesh(mesh);
+    sinks.looks = (looks) => this.setLooks(looks);
     sinks.ground = (ground) => this.setGround(ground);
     sinks.live = (data) => this.setLive(data);
     effect(() => {
@@ -103,6 +104,12 @@ export class Theatre {
       this.skin = new Skin(mesh, FIGURE, 1, this.stage.software);
       this.stage.scene.add(this.skin.object);
     }
+    this.pose();
+  }
+
+  /** Gives the character its own materials and textures. */
+  private setLooks(looks: LooksData): void {
+    this.skin?.dress(looks, this.stage.software, () => this.stage.change());
     this.pose();
   }
 
@@ -249,15 +256,18 @@ export class Theatre {
     } else if (follow && this.followed) {
       // up stairs too; a jump or a crouch is seen better from a camera that stays
       const by = now.clone().sub(this.followed);
-      const height = this.terrain ? this.climbed(track, at) : 0;
-      by.y = height - this.height;
-      this.height = height;
+      const climbing = this.terrain !== null && !this.live;
+      const height = climbing ? this.climbed(track, at) : 0;
+      if (climbing !== this.climbing) by.y = climbing || this.terrain ? by.y : 0;
+      else by.y = height - this.height;
+      [this.height, this.climbing] = [height, climbing];
       this.stage.carry(by);
     }
     this.followed = follow ? now : null;
   }
 
   private height = 0;
+  private climbing = false;
 
   /** Height of the character's root, smoothed over a second, so that the camera climbs with it but does not bob. */
   private climbed(track: Track, at: number): number {
@@ -274,7 +284,8 @@ export class Theatre {
     if (!track) return;
     const frame = this.live ? 0 : Math.min(store.frame.peek(), track.frames - 1);
     const center = at ?? new THREE.Vector3(...track.point(frame, 0, [0, 0, 0]));
-    this.height = this.terrain ? this.climbed(track, frame) : 0;
+    this.climbing = this.terrain !== null && !this.live;
+    this.height = this.climbing ? this.climbed(track, frame) : 0;
     const foot = this.terrain ? center.y - 0.55 * height : (store.figure.peek()?.level ?? 0);
     const aim = new THREE.Vector3(center.x, foot + 0.5 * height, center.z);
     this.stage.look(aim.clone().add(new THREE.Vector3(1.35, 0.42, 1.6).multiplyScalar(height)), aim);

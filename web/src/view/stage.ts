@@ -3,6 +3,8 @@ import * as THREE from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 
 export const BACKGROUND = 0x2b2d31;
+/** Fewest pixels of the drawing a pixel of the page, each way, where the processor draws. */
+const COARSEST = 0.4;
 
 /** A part of the canvas whose camera sees `to` as the stage's camera sees `from`, at another scale. */
 export interface Pane {
@@ -160,6 +162,7 @@ export class Stage {
 
   private tick(): void {
     for (const work of this.before) work();
+    if (this.software) this.adapt();
     if (!this.dirty) return;
     this.dirty = false;
     if (this.panes.length) this.drawPanes();
@@ -181,6 +184,32 @@ export class Stage {
     (floor.uniforms.near?.value as THREE.Color | undefined)?.set(near);
     (floor.uniforms.far?.value as THREE.Color | undefined)?.set(back);
     (floor.uniforms.line?.value as THREE.Color | undefined)?.set(line);
+    this.change();
+  }
+
+  /** Where the processor draws, fewer pixels while things move: coarse and fluent rather than sharp and slow. */
+  private adapt(): void {
+    const now = performance.now();
+    const passed = now - this.ticked;
+    this.ticked = now;
+    if (this.dirty) {
+      this.still = 0;
+      this.busy += 1;
+      if (this.busy > 3 && passed > 34 && this.ratio > COARSEST) this.setRatio(Math.max(0.8 * this.ratio, COARSEST));
+      return;
+    }
+    this.busy = 0;
+    this.still += 1;
+    if (this.still > 8 && this.ratio < 1) this.setRatio(1);
+  }
+  private ticked = 0;
+  private still = 0;
+  private busy = 0;
+  private ratio = 1;
+
+  private setRatio(ratio: number): void {
+    this.ratio = ratio;
+    this.renderer.setPixelRatio(ratio * Math.min(window.devicePixelRatio, 1));
     this.change();
   }
 

@@ -23,7 +23,7 @@ export function makeTerrain(data: GroundData, plain: boolean): THREE.Mesh {
   shape.setAttribute("position", new THREE.BufferAttribute(places, 3));
   shape.setIndex(corners);
   shape.computeVertexNormals();
-  const material = plain ? new THREE.MeshLambertMaterial({ color: 0x6d7268 }) : new THREE.MeshStandardMaterial({ color: 0x6d7268, roughness: 0.95 });
+  const material = plain ? new THREE.MeshLambertMaterial({ color: 0x6d7268, side: THREE.DoubleSide }) : new THREE.MeshStandardMaterial({ color: 0x6d7268, roughness: 0.95, side: THREE.DoubleSide });
   addGridLines(material);
   const mesh = new THREE.Mesh(shape, material);
   mesh.receiveShadow = true;

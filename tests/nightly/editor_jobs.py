@@ -1,0 +1,340 @@
+"""Whole jobs in the editor, from dropped files to exported ones, by mouse and keys in a real browser.
+
+    python tests/nightly/editor_jobs.py [--pictures FOLDER] [JOB …]
+
+Each job is written down in docs/editor.md as a person would do it. When its edits are made, the server is killed and
+started again: the tab must come back with all of them. What is exported must be read, and its feet must stand. Pictures
+are taken at 1280 × 720 and 1920 × 1080.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import footplant
+from editor_env import Editor, start_editor
+from footplant import samples
+from test_editor_page import CHROMIUM, FLAGS, Page
+
+DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
+SMALL, LARGE = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
+DRIFT = 5.0
+"""Largest drift of a footplant in an exported file, mm, for a person of average height; terrain and takes as captured
+may drift more: see `Job.drift`."""
+
+
+class Job(Page):
+    """A page on which a job is done."""
+
+    def __init__(self, page, editor: Editor, folder: Path, state: Path, source: str) -> None:
+        self.editor, self.folder, self.state_folder, self.source = editor, folder, state, source
+        self.drift = DRIFT
+        super().__init__(page, editor.address)
+
+    def drop_all(self, *paths: Path) -> None:
+        """Drop files together: through the page's own handler of dropped files."""
+        self.page.set_input_files("input[aria-label='File to open']", [str(path) for path in paths])
+        self.page.wait_for_selector("#drop-open, #drop-retarget", timeout=120_000)
+
+    def settle(self) -> None:
+        """Wait until nothing is being solved."""
+        self.wait("() => window.__fp.ready() && window.__fp.state().pending === 0")
+        self.draw()
+
+    def edited(self, count: int) -> None:
+        self.wait_for_edits(count)
+        self.settle()
+
+    def tab(self, name: str) -> None:
+        self.page.click(f"#tab-{name}")
+        self.draw()
+
+    def step(self, side: str, after: int) -> dict:
+        return next(s for s in self.state()["document"]["steps"] if s["side"] == side and s["start"] >= after)
+
+    def kill_and_return(self) -> None:
+        """kill −9, and the editor is started again: the old tab comes back with every edit."""
+        before = self.history()[: self.state()["document"]["position"]]
+        if not before:
+            return
+        port = self.editor.port
+        self.editor.kill()
+        self.wait("() => document.querySelector('.away') !== null")
+        self.editor = start_editor(self.state_folder, self.source, port=port)
+        self.wait("() => document.querySelector('.away') === null && window.__fp.ready()")
+        self.wait_for_edits(len(before))
+        after = self.history()[: self.state()["document"]["position"]]
+        assert after == before, f"{before} came back as {after}"
+
+    def export(self, ending: str) -> Path:
+        """Export by the button; return the file."""
+        self.page.select_option("#export-format", ending)
+        with self.page.expect_download(timeout=180_000) as started:
+            self.page.click("#export")
+        path = self.folder / f"result.{ending}"
+        started.value.save_as(path)
+        return path
+
+    def saved(self, button: str, name: str) -> Path:
+        with self.page.expect_download(timeout=180_000) as started:
+            self.page.click(button)
+        path = self.folder / name
+        started.value.save_as(path)
+        return path
+
+
+def drag_a_hand(job: Job) -> Path:
+    job.go_to(250)
+    job.page.mouse.click(*job.ask("() => window.__fp.handle('left_palm')"))
+    job.wait("() => window.__fp.gizmo('y') !== null")
+    job.draw()
+    job.drag(job.ask("() => window.__fp.gizmo('y')"), (0, -90))
+    job.edited(1)
+    job.page.keyboard.press("p")
+    job.edited(2)
+    return job.export("bvh")
+
+
+def move_a_footstep(job: Job) -> Path:
+    step = job.step("right", 150)
+    job.go_to(step["start"] + 20)
+    bar = job.bar(step["id"])
+    job.page.mouse.click(0.5 * (bar["x0"] + bar["x1"]), bar["y"])
+    job.wait("() => window.__fp.gizmo('x') !== null")
+    job.draw()
+    job.drag(job.ask("() => window.__fp.gizmo('x')"), (24, 6))
+    job.edited(1)
+    job.page.keyboard.press("r")
+    job.draw()
+    job.page.fill("input[data-place='z']", f"{step['place'][2] + 0.05:.3f}")
+    job.page.keyboard.press("Enter")
+    job.edited(2)
+    assert job.state()["document"]["conflicts"] == []
+    return job.export("glb")
+
+
+def cure_an_overlap(job: Job) -> Path:
+    step = job.step("left", 100)
+    bar = job.bar(step["id"])
+    job.drag((0.5 * (bar["x0"] + bar["x1"]), bar["y"]), (150, 0))
+    job.wait("() => window.__fp.state().document.conflicts.length > 0")
+    job.tab("edit")
+    job.page.locator(".fix", has_text="End the first").first.click()
+    job.wait("() => window.__fp.state().document.conflicts.length === 0")
+    job.settle()
+    return job.export("fbx")
+
+
+def dress_another_character(job: Job) -> Path:
+    file = DATA / "gltf" / "KayKit_Knight.glb"
+    if not file.is_file():
+        file = footplant.save(job.folder / "sally.glb", samples.load_character("sally"))
+    job.drop_all(file)
+    job.page.click("#drop-retarget")
+    job.edited(1)
+    return job.export("glb")
+
+
+def open_amc_with_its_asf(job: Job) -> Path:
+    job.drop_all(DATA / "asf_amc" / "35.asf", DATA / "asf_amc" / "35_01.amc")
+    job.page.click("#drop-open")
+    job.wait("() => window.__fp.state().figure.clip.includes('35')")
+    job.settle()
+    job.tab("edit")
+    job.page.click("#repair")
+    job.edited(1)
+    return job.export("bvh")
+
+
+def solve_markers(job: Job) -> Path:
+    job.drop_all(DATA / "trc" / "Gait.trc")
+    job.page.click("#drop-open")
+    job.wait("() => window.__fp.state().figure.clip === 'Gait'")
+    job.settle()
+    job.tab("edit")
+    job.page.click("#repair")
+    job.edited(1)
+    return job.export("bvh")
+
+
+def open_gltf_with_its_buffers(job: Job) -> Path:
+    files = sorted(path for path in (DATA / "gltf" / "CesiumMan_separate").iterdir() if path.is_file())
+    job.drop_all(*files)
+    job.page.click("#drop-retarget")
+    job.edited(1)
+    return job.export("glb")
+
+
+def change_the_stairs(job: Job) -> Path:
+    job.tab("scene")
+    job.page.click("[data-ground='stairs:0.17:0.32:12']")
+    job.edited(1)
+    job.tab("stack")
+    job.page.click("[data-operator=terrain] button.operator-title")
+    job.page.fill("[data-value=ground]", "stairs:0.12:0.36:8")
+    job.page.keyboard.press("Enter")
+    job.edited(2)
+    assert len(job.state()["document"]["stack"]) == 1
+    job.drift = 40.0
+    return job.export("glb")
+
+
+def bend_the_path_and_compare(job: Job) -> Path:
+    job.page.keyboard.press("w")
+    job.wait("() => window.__fp.state().path.length > 2")
+    job.go_to(300)
+    job.drag(job.ask("() => window.__fp.pathPoint(3)"), (60, 0))
+    job.edited(1)
+    job.tab("stack")
+    job.page.click("[data-operator=path] input[type=checkbox]")
+    job.edited(2)
+    job.page.click("[data-operator=path] input[type=checkbox]")
+    job.edited(3)
+    return job.export("usda")
+
+
+def choose_a_take(job: Job) -> Path:
+    job.drop_all(DATA / "fbx" / "ozz_pab_locomotions.fbx")
+    if job.page.locator("#take").count():
+        job.page.select_option("#take", "1")
+    job.page.click("#drop-open")
+    job.wait("() => window.__fp.state().figure.clip !== 'walk'")
+    job.settle()
+    job.tab("stack")
+    job.page.click("#mirror")
+    job.edited(1)
+    job.page.fill("#retime-speed", "0.8")
+    job.page.keyboard.press("Tab")
+    job.page.click("#retime")
+    job.edited(2)
+    job.drift = 40.0
+    return job.export("bvh")
+
+
+def keep_what_was_driven(job: Job) -> Path:
+    job.tab("drive")
+    job.page.click("#drive")
+    job.wait("() => window.__fp.state().driving === 'drive' && window.__fp.state().liveFrames > 3")
+    job.page.keyboard.down("w")
+    job.wait("() => window.__fp.livePosition()[2] > 1.5")
+    job.page.keyboard.up("w")
+    job.page.click("#keep-drive")
+    job.wait("() => window.__fp.state().figure.clip === 'recording'")
+    job.settle()
+    job.tab("edit")
+    job.page.click("#repair")
+    job.edited(1)
+    return job.export("glb")
+
+
+def blend_with_an_own_clip(job: Job) -> Path:
+    own = footplant.save(job.folder / "mine.bvh", samples.load("limp"))
+    job.drop_all(own)
+    job.page.click("#drop-blend")
+    job.page.locator("[data-blend='mine.bvh']").focus()
+    for _ in range(10):
+        job.page.keyboard.press("ArrowRight")
+    job.page.click("#blend")
+    job.edited(1)
+    video = job.saved("#video", "result.webm")
+    assert video.read_bytes()[:4] == bytes.fromhex("1a45dfa3")
+    picture = job.saved("#picture", "result.png")
+    assert picture.read_bytes()[1:4] == b"PNG"
+    return job.export("glb")
+
+
+def put_it_on_a_robot(job: Job) -> Path:
+    job.drop_all(DATA / "robots" / "fourier_n1.xml")
+    job.page.click("#drop-retarget")
+    job.edited(1)
+    job.drift = 40.0
+    return job.export("bvh")
+
+
+JOBS: dict[str, Callable[[Job], Path]] = {
+    job.__name__: job
+    for job in (
+        drag_a_hand, move_a_footstep, cure_an_overlap, dress_another_character, open_amc_with_its_asf, solve_markers,
+        open_gltf_with_its_buffers, change_the_stairs, bend_the_path_and_compare, choose_a_take, keep_what_was_driven,
+        blend_with_an_own_clip, put_it_on_a_robot,
+    )
+}  # fmt: skip
+
+
+def accept(path: Path, drift: float) -> str:
+    """Read an exported file and measure its feet; return what was found."""
+    clip = footplant.load(path)
+    assert len(clip.motion) > 10
+    assert np.isfinite(clip.motion.root).all()
+    if not any(name.endswith("heel") for name in clip.character.contacts):
+        return f"{len(clip.motion)} frames"
+    quality = footplant.measure(clip)
+    worst = quality.worst_plant
+    found = 0.0 if worst is None else worst.drift
+    assert found <= drift * max(clip.character.height, 0.1) / 1.75, f"a footplant drifts by {found:.1f} mm"
+    return f"{len(clip.motion)} frames, worst footplant drifts {found:.2f} mm"
+
+
+def run(names: list[str], pictures: Path | None) -> int:
+    """Do the jobs; return how many failed."""
+    from playwright.sync_api import sync_playwright
+
+    failed = 0
+    with sync_playwright() as driver, tempfile.TemporaryDirectory() as base:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        for name in names:
+            folder = Path(base) / name
+            folder.mkdir()
+            started, source = time.monotonic(), "sample:walk"
+            editor = start_editor(folder / "state", source)
+            context = browser.new_context(viewport=SMALL, accept_downloads=True)
+            context.set_default_timeout(120_000)
+            job = None
+            try:
+                job = Job(context.new_page(), editor, folder, folder / "state", source)
+                job.page.on("dialog", lambda dialog: dialog.accept())
+                path = JOBS[name](job)
+                for size, label in ((SMALL, "720"), (LARGE, "1080")) if pictures else ():
+                    job.page.set_viewport_size(size)
+                    job.draw()
+                    job.page.screenshot(path=pictures / f"job_{name}_{label}.png")
+                said = accept(path, job.drift)
+                first = path.read_bytes()
+                job.kill_and_return()
+                again = job.export(path.suffix[1:])
+                accept(again, job.drift)
+                same = "the same file" if again.read_bytes() == first else "another file"
+                assert job.problems == [], job.problems
+                print(f"{name}: {said}; after kill −9 {same}; {time.monotonic() - started:.0f} s", flush=True)
+            except Exception:
+                failed += 1
+                print(f"{name}: failed\n{traceback.format_exc(limit=4)}", flush=True)
+                if job is not None and pictures:
+                    job.page.screenshot(path=pictures / f"failed_{name}.png")
+            finally:
+                (job.editor if job is not None else editor).kill()
+                context.close()
+                shutil.rmtree(folder, ignore_errors=True)
+        browser.close()
+    return failed
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("jobs", nargs="*", choices=[*JOBS, []], metavar="JOB")
+    parser.add_argument("--pictures", type=Path)
+    asked = parser.parse_args()
+    if asked.pictures:
+        asked.pictures.mkdir(parents=True, exist_ok=True)
+    raise SystemExit(run(asked.jobs or list(JOBS), asked.pictures))
