@@ -57,17 +57,35 @@ class Metadata(MetadataHookInterface):
 
 
 def description(text: str, address: str, revision: str) -> str:
-    """Return the README for a package index: links to files are absolute, or left out where no address is known."""
+    """Return the README for a package index: links to files are absolute, or left out where no address is known.
 
-    def replace(match: re.Match) -> str:
-        picture, words, target = match.groups()
-        if re.match(r"[a-z]+:|#", target):
-            return match.group()
-        if not address:
-            return "" if picture else words
-        return f"{picture}[{words}]({address}/{'raw' if picture else 'blob'}/{revision}/{target})"
+    Markdown links and pictures, and HTML's `<a href>` and `<img src>`. A picture inside a link is handled first.
+    """
 
-    return re.sub(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)", replace, text)
+    def absolute(target: str, folder: str) -> str:
+        return target if re.match(r"[a-z]+:|#", target) else f"{address}/{folder}/{revision}/{target}"
+
+    def picture(match: re.Match) -> str:
+        words, target = match.groups()
+        return f"![{words}]({absolute(target, 'raw')})" if address or "://" in target else ""
+
+    def image(match: re.Match) -> str:
+        before, quote, target, after = match.groups()
+        return f"{before}{quote}{absolute(target, 'raw')}{quote}{after}" if address or "://" in target else ""
+
+    def link(match: re.Match) -> str:
+        words, target = match.groups()
+        return f"[{words}]({absolute(target, 'blob')})" if address or re.match(r"[a-z]+:|#", target) else words
+
+    def anchor(match: re.Match) -> str:
+        before, quote, target, after, words = match.groups()
+        known = address or re.match(r"[a-z]+:|#", target)
+        return f"{before}{quote}{absolute(target, 'blob')}{quote}{after}{words}</a>" if known else words
+
+    text = re.sub(r"!\[([^\[\]]*)\]\(([^()\s]+)\)", picture, text)
+    text = re.sub(r"(<img\b[^>]*?\bsrc=)([\"'])([^\"']+)\2([^>]*>)", image, text)
+    text = re.sub(r"(?<!!)\[((?:!\[[^\[\]]*\]\([^()\s]*\)|[^\[\]])*)\]\(([^()\s]+)\)", link, text)
+    return re.sub(r"(<a\b[^>]*?\bhref=)([\"'])([^\"']+)\2([^>]*>)(.*?)</a>", anchor, text, flags=re.DOTALL)
 
 
 class Hook(BuildHookInterface):

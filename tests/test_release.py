@@ -53,6 +53,34 @@ def test_description_without_an_address_has_no_dead_links(build):
     assert "![" not in text
 
 
+FORMS = """[![words](docs/a.png)](docs/a.md) ![x](docs/b.gif) <img width="9" src="docs/c.png" alt="c">
+<img src='docs/d.png'/>
+<a href="docs/e.md"><img src="docs/e.png"></a> ![far](https://far.org/f.png) [here](#here)"""
+
+
+def test_pictures_of_every_form_get_absolute_addresses(build):
+    text = build.description(FORMS, "https://example.org/us/it", "v9")
+    found = re.findall(r"(?:\]\(|src=[\"']|href=[\"'])([^)\"']+)", text)
+    raw, blob = "https://example.org/us/it/raw/v9/docs/", "https://example.org/us/it/blob/v9/docs/"
+    assert found == [
+        raw + "a.png", blob + "a.md", raw + "b.gif", raw + "c.png", raw + "d.png", blob + "e.md", raw + "e.png",
+        "https://far.org/f.png", "#here",
+    ]  # fmt: skip
+    without = build.description(FORMS, "", "v9")
+    assert re.findall(r"(?:\]\(|src=[\"']|href=[\"'])([^)\"']+)", without) == ["https://far.org/f.png", "#here"]
+    assert "docs/" not in without
+
+
+def test_built_metadata_has_no_picture_without_an_address(build, monkeypatch):
+    monkeypatch.setenv("FOOTPLANT_ADDRESS", "https://example.org/us/footplant/")
+    metadata = {"version": "9.0"}
+    build.Metadata.update(None, metadata)
+    text = metadata["readme"]["text"]
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)|<img\b[^>]*\bsrc=[\"']([^\"']+)", text)
+    assert len(pictures) >= 2
+    assert all("".join(each).startswith("https://example.org/us/footplant/raw/v9.0/docs/") for each in pictures)
+
+
 def test_links_of_the_pages_for_contributors_lead_somewhere():
     for page in ("README.md", "CONTRIBUTING.md"):
         for _, target in LINK.findall((ROOT / page).read_text(encoding="utf-8")):
