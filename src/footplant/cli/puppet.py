@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,8 @@ from footplant.cli.options import options, spread
 from footplant.cli.output import note, print_facts, print_json, working
 
 if TYPE_CHECKING:
-    from footplant.live.actor import Actor, MakePuppeteer
+    from footplant.live.actor import MakePuppeteer, Shown
+    from footplant.live.puppeteer import PuppetPose
     from footplant.live.show import Latencies, TakeRecorder
     from footplant.live.stage import LiveStage
     from footplant.skeleton import Character
@@ -48,6 +50,23 @@ class CastOptions:
     actors: Annotated[int, typer.Option("--actors", metavar="N", help="Actors to drive; OUT's port counts up.")] = 1
 
 
+class BodyMode(str, Enum):
+    """What of the performer drives the character."""
+
+    auto = "auto"
+    whole = "whole"
+    upper = "upper"
+    seated = "seated"
+
+
+class RootMode(str, Enum):
+    """How far the character travels."""
+
+    scaled = "scaled"
+    world = "world"
+    in_place = "in-place"
+
+
 @options
 class PerformanceOptions:
     """How the performer's poses are calibrated and filtered."""
@@ -61,6 +80,16 @@ class PerformanceOptions:
     lag: Annotated[
         float, typer.Option("--lag", metavar="SECONDS", help="Look-ahead of the smoother; 0: filter only.")
     ] = 0.025
+    latency: Annotated[
+        float,
+        typer.Option("--latency", metavar="SECONDS", help="Budget of jitter buffer and filter; 0: show at once."),
+    ] = 0.04
+    body: Annotated[
+        BodyMode, typer.Option("--body", help="What drives the character; auto: the upper body if no legs are sent.")
+    ] = BodyMode.auto
+    root: Annotated[
+        RootMode, typer.Option("--root", help="Travel scaled to the character, as in the world, or none.")
+    ] = RootMode.scaled
     hold: Annotated[
         float,
         typer.Option("--hold", metavar="SECONDS", help="Without data, hold the pose this long, then ease to rest."),
@@ -121,11 +150,14 @@ def puppet(
     from footplant.live.wire import endpoint
 
     prepare_kernels()
-    settings = ActorSettings(performance.calibrate, performance.smooth, performance.lag, Gaps(hold=performance.hold))
+    settings = ActorSettings(
+        performance.calibrate, performance.smooth, performance.lag, Gaps(hold=performance.hold), performance.latency,
+        performance.body.value, performance.root is RootMode.in_place,
+    )  # fmt: skip
     actors, to = cast.actors, cast.to
     with working(f"reading {to or 'sample:sally'}"):
         target = load_character(to or ("sample:sally" if bench else _need(to, "--to CHARACTER")))
-    make = _puppeteers(cast.scene)
+    make = _puppeteers(cast.scene, 1.0 if performance.root is RootMode.world else None)
     if bench:
         _bench(target, make, settings, actors if actors > 1 else 8, seconds or 10.0, json)
         return
@@ -138,7 +170,7 @@ def puppet(
     show = _Show(target, goal, None if goal else out, source, take.overwrite)
     try:
         if place is None:
-            facts = _from_file(source, target, make, settings, show, seconds, take.record)
+            facts = _from_file(source, target, make, settings, show, seconds, take.record, actors)
         else:
             stage = LiveStage(place.protocol, target, make, settings, actors)
             facts = _from_wire(place, stage, show, network, seconds, take, quiet=json)
@@ -160,16 +192,13 @@ def _need(value: str | None, option: str) -> str:
     return value
 
 
-def _puppeteers(scene: str | None) -> MakePuppeteer:
-    """Return a function that builds puppeteers in the scene of a file, or on a floor."""
+def _puppeteers(scene: str | None, scale: float | None) -> MakePuppeteer:
+    """Return a function that builds puppeteers in the scene of a file, or on a floor; scale: of the world."""
+    from footplant.io.scene_files import read_scene
     from footplant.live.puppeteer import Puppeteer
 
-    if scene is None:
-        return Puppeteer
-    from footplant.io.scene_files import read_scene
-
-    things = read_scene(scene)
-    return lambda performer, target: Puppeteer(performer, target, things)
+    things = None if scene is None else read_scene(scene)
+    return lambda performer, target: Puppeteer(performer, target, things, scale=scale)
 
 
 class _Show:
@@ -196,18 +225,25 @@ class _Show:
         """Return whether poses are sent live and must be paced."""
         return self._outlet is not None
 
-    def show(self, number: int, pose: Any, seconds: float, name: str = "footplant") -> None:
-        """Send a pose, or add it to the take."""
+    def show(self, shown: Shown, latest: bool = True) -> None:
+        """Send a pose if it is the latest of its actor, or add it to the take."""
+        self.present(shown.pose, shown.time, shown.number, shown.actor.name, shown.expressions, latest=latest)
+
+    def present(
+        self, pose: PuppetPose, seconds: float, number: int = 0, name: str = "footplant",
+        expressions: Mapping[str, float] | None = None, *, latest: bool = True,
+    ) -> None:  # fmt: skip
+        """Send a pose of an actor, or add it to the take."""
         from footplant.live.stage import PoseEncoder
 
         self.poses += 1
         if self._take is not None:
             self._take.add(seconds, pose.root, pose.rotations)
-        if self._outlet is not None:
+        if self._outlet is not None and latest:
             encoder = self._encoders.get(number)
             if encoder is None:
                 encoder = self._encoders[number] = PoseEncoder(self._protocol, self._target, name)
-            self._outlet.send(encoder.encode(pose.root, pose.rotations, seconds), number)
+            self._outlet.send(encoder.encode(pose.root, pose.rotations, seconds, expressions), number)
 
     def close(self) -> None:
         """Close the sockets."""
@@ -260,13 +296,10 @@ def _from_wire(
     inlet.drain()
     note(f"listening at {inlet.place}; stop with Ctrl-C")
 
-    def say(number: int, actor: Actor, pose: Any) -> None:
-        show.show(number, pose, time.perf_counter() if actor.time is None else actor.time, actor.name)
-
     try:
         with until_stopped(seconds) as stop, recording_to(take.record, take.overwrite) as recorder:
             status = None if quiet or not sys.stderr.isatty() else lambda found: _status(stage, found)
-            latencies = perform(stage, inlet, say, stop=stop, recorder=recorder, status=status)
+            latencies = perform(stage, inlet, show.show, stop=stop, recorder=recorder, status=status)
     finally:
         inlet.close()
     if sys.stderr.isatty() and not quiet:
@@ -294,18 +327,24 @@ def recording_to(path: str | None, overwrite: bool = False) -> Iterator[Any]:
 
 def facts_of(stage: LiveStage, latencies: Latencies | None) -> dict[str, Any]:
     """Return the statistics of a stage."""
-    known = list(stage.actors.values())
+    from footplant.live.status import problems
+
+    known = stage.actors
     facts: dict[str, Any] = {
         "datagrams": stage.datagrams,
         "actors": [actor.name for actor in known],
         "performers": [actor.note for actor in known],
-        "rate": round(max((actor.rate.per_second for actor in known if actor.performer), default=0.0), 1),
+        "rate": round(max((actor.clock.rate for actor in known if actor.performer), default=0.0), 1),
+        "delay_ms": round(1e3 * max((actor.delay for actor in known), default=0.0), 1),
         "missed": sum(actor.missed for actor in known),
         "ignored": stage.count("ignored"),
         "duplicates": stage.count("duplicates"),
         "late": stage.count("late") + sum(actor.late for actor in known),
-        "clock_jumps": sum(actor.clock.jumps for actor in known),
+        "clock_jumps": sum(source.clock.jumps for actor in known for source in actor.sources),
+        "outliers": sum(actor.outliers for actor in known),
+        "new_performers": sum(actor.changes for actor in known),
         "refused": dict(stage.refused),
+        "problems": problems(stage),
     }
     if latencies is not None and latencies.count:
         facts["latency_p50_ms"] = round(1e3 * latencies.percentile(50), 3)
@@ -322,7 +361,7 @@ def _status(stage: LiveStage, latencies: Latencies) -> None:
 
 def _from_file(
     source: str, target: Character, make: MakePuppeteer, settings: Any, show: _Show, seconds: float | None,
-    record: str | None,
+    record: str | None, actors: int,
 ) -> dict[str, Any]:  # fmt: skip
     from footplant.errors import FormatError
     from footplant.live.protocols.recording import is_recording
@@ -331,42 +370,34 @@ def _from_file(
         raise FormatError("--record applies to incoming datagrams, not to a file")
     with until_stopped(seconds) as stop:
         if is_recording(source):
-            return _from_recording(source, target, make, settings, show, stop)
+            return _from_recording(source, target, make, settings, show, stop, actors)
         return _from_clip(source, target, make, show, stop)
 
 
 def _from_recording(
-    source: str, target: Character, make: MakePuppeteer, settings: Any, show: _Show, stop: Callable[[], bool]
-) -> dict[str, Any]:
+    source: str, target: Character, make: MakePuppeteer, settings: Any, show: _Show, stop: Callable[[], bool],
+    actors: int,
+) -> dict[str, Any]:  # fmt: skip
     """Play the datagrams of a file: in real time for an avatar, as fast as possible into a file."""
     from footplant.errors import FormatError
     from footplant.live.protocols.recording import read
     from footplant.live.stage import LiveStage, protocol_of
 
     stage: LiveStage | None = None
-    begun, last = time.perf_counter(), 0.0
+    begun = time.perf_counter()
     for moment, sender, data in read(source):
         if stop():
             break
-        stage = stage or LiveStage(protocol_of(data), target, make, settings)
-        # advance time between two datagrams in small steps, so that gaps are handled as they are live
-        while moment - last > 1.0 / 120.0:
-            last += 1.0 / 120.0
-            _present(stage, show, last, begun)
-        stage.feed(data, sender, moment)
-        last = moment
-        _present(stage, show, moment, begun)
+        stage = stage or LiveStage(protocol_of(data), target, make, settings, actors)
+        if data:
+            stage.feed(data, sender, moment)
+        for shown in stage.poses(moment):
+            if show.is_live:
+                time.sleep(max(begun + shown.time - time.perf_counter(), 0.0))
+            show.show(shown)
     if stage is None:
         raise FormatError("expected a recording with datagrams, got an empty one", path=source)
     return facts_of(stage, None)
-
-
-def _present(stage: LiveStage, show: _Show, now: float, begun: float) -> None:
-    shown = stage.poses(now)
-    if shown and show.is_live:
-        time.sleep(max(begun + now - time.perf_counter(), 0.0))
-    for number, actor, pose in shown:
-        show.show(number, pose, now, actor.name)
 
 
 def _from_clip(
@@ -390,7 +421,7 @@ def _from_clip(
         )
         if show.is_live:
             time.sleep(max(begun + frame / motion.fps - time.perf_counter(), 0.0))
-        show.show(0, pose, frame / motion.fps, clip.name)
+        show.present(pose, frame / motion.fps, 0, clip.name)
     return {"performers": [clip.character.name], "rate": motion.fps}
 
 

@@ -157,7 +157,7 @@ def _recorded(file: str) -> Datagrams:
     """Return the datagrams of a recording."""
     from footplant.live.protocols.recording import read
 
-    return lambda _: ((moment, data) for moment, _, data in read(file))
+    return lambda _: ((moment, data) for moment, _, data in read(file) if data)
 
 
 def _performed(file: str, place: Endpoint, noise: tuple[float, float], fps: float | None, seed: int) -> Datagrams:

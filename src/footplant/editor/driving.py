@@ -177,16 +177,18 @@ class StreamDriver(_Performance):
         finally:
             self._inlet.close()
 
-    def _present(self, number: int, actor: Any, pose: Any) -> None:
+    def _present(self, shown: Any, latest: bool) -> None:
         now = time.perf_counter()
-        if number == 0 and now - self._shown >= 0.8 / RATE:
+        if latest and shown.number == 0 and now - self._shown >= 0.8 / RATE:
             self._shown = now
-            self.show(pose.root, pose.rotations)
+            self.show(shown.pose.root, shown.pose.rotations)
 
     def _status(self, latencies: Any) -> None:
-        actors = list(self._stage.actors.values())
-        note = actors[0].note if actors else "no data yet"
-        rate = actors[0].rate.per_second if actors and actors[0].performer else 0.0
+        from footplant.live.status import problems
+
+        actors = self._stage.actors
+        note = "; ".join(problems(self._stage)) or (actors[0].note if actors else "no data yet")
+        rate = actors[0].clock.rate if actors and actors[0].performer else 0.0
         importance = actors[0].importance if actors else None
         limbs = {} if importance is None else {limb.replace("_", " "): round(importance[limb], 3) for limb in LIMBS}
         self._send(

@@ -1,12 +1,15 @@
-"""Compiled constant-velocity Kalman filters of many sensors with a fixed-lag smoother: one call a frame.
+"""Compiled constant-velocity Kalman filters of many sensors, with a smoother that is also the jitter buffer.
 
 Each sensor has two channels, position and orientation; the three axes of a channel share one covariance of value and
 velocity. State and process noise (spectral density Q of a white acceleration):
 
     x = (value, velocity),  F = [[1, dt], [0, 1]],  Q [[dt³/3, dt²/2], [dt²/2, dt]]
 
-The last frames of a channel are kept in a ring buffer (see the columns below), so that the output can be the estimate
-of a moment ago, improved by the measurements since (Rauch, Tung & Striebel).
+Measurements arrive with the times at which they were made and are kept, filtered, in a ring (`measure_channel`). What
+is shown at a time is the estimate of that time given all measurements, later ones included (Rauch, Tung & Striebel),
+and between two of them the cubic through their values and velocities, which is the model's own expectation
+(`show_channel`). Behind the newest measurement the shown value coasts: its velocity decays, then it is held, then it
+eases home. When there is data again, the difference from it, in value and velocity, is eased out.
 """
 
 from __future__ import annotations
@@ -19,25 +22,29 @@ import numpy as np
 from footplant.kernels import jit
 from footplant.kernels.quaternion import exp, log, multiply
 
-DEPTH = 16
-"""Frames kept per channel."""
-VALUE, SPEED, COVARIANCE, PREDICTED, MOVE, WIDTH = 0, 4, 7, 10, 13, 16
+DEPTH = 32
+"""Measurements kept per channel: 64 ms at 500 Hz."""
+VALUE, SPEED, COVARIANCE, PREDICTED, TIME, WIDTH = 0, 4, 7, 10, 13, 14
 """Columns of a row: the value (3 or 4 numbers), its velocity (3), the covariance after the measurement and before it
-(each as three numbers: value, value with velocity, velocity), then how the frame was predicted: seconds of velocity
-applied, the fraction of velocity left, and the time step."""
-ACTIVITY, MISSING, EASE, EASE_TOTAL, OFFSET, MEMORY = 0, 1, 2, 3, 4, 7
-"""Columns of a channel's other state: ratio of its innovations to the expected ones, seconds without a measurement,
-seconds of the fade-out left and in total, and the offset that is faded out."""
+(each as three numbers: value, value with velocity, velocity), and when it was measured."""
+ACTIVITY, MISSING, COAST, EASE, EASE_TOTAL, OFFSET, OFFSET_SPEED, SHOWN_SPEED = 0, 1, 2, 3, 4, 5, 8, 11
+REJOIN, STREAK, CANDIDATE, CANDIDATE_TIME, GATED, MEMORY = 14, 15, 16, 20, 21, 22
+"""Columns of a channel's other state: ratio of its innovations to the expected ones; seconds since the last
+measurement; seconds of coasting, 0 while data is followed; seconds of easing left and in total; the offset that is
+eased out, and its velocity at the start; the velocity that is shown; whether the ring was begun anew after a gap;
+consecutive outliers, the last of them and its time; outliers in all."""
 LEAST_ACTIVITY, MOST_ACTIVITY = 0.15, 1e3
 """Bounds of the activity, by whose square the process noise is scaled."""
 SCRATCH = 22
 """Floats of scratch per channel."""
 JUMP = 12.0
 """Squared normalised innovation beyond which a measurement is a jump of the data and not a motion."""
-LONG = 0.035
-"""Seconds; the smoother does not reach across longer gaps."""
 RISE = 3.0
 """Ratio of the rates at which activity rises and falls: a limb that starts to move must not lag."""
+SAME = 1e-6
+"""Seconds within which two times are the same."""
+REJOIN_ROWS = 3
+"""Measurements after a gap before they are followed: a velocity takes that many."""
 
 
 class ChannelModel(NamedTuple):
@@ -47,9 +54,10 @@ class ChannelModel(NamedTuple):
     """(N,) variance of a measurement per axis (R)."""
     density: np.ndarray
     """(N,) spectral density of the acceleration (Q)."""
-    times: np.ndarray
-    """(7,) seconds: lag, averaging of activity, decay of velocity, holding, easing home, the longest catching up, and
-    the ratio of catching up to the gap (dimensionless)."""
+    numbers: np.ndarray
+    """(11,): averaging of activity, decay of velocity, holding, easing home, shortest and longest catching up, the gap
+    after which the ring begins anew (all seconds), the ratio of catching up to the gap, the outlier gate (metres or
+    radians, and per second²), and the outliers in a row that are believed."""
     home: np.ndarray
     """(N, 3 or 4) value shown before the first measurement and after long gaps."""
 
@@ -75,21 +83,6 @@ def smoothstep(u):
 
 
 @jit
-def _advance(before, after, dt, left, density):
-    """Predict velocity and covariance of the next row; velocity decays by the factor `left` over the step."""
-    seconds = dt if left >= 1.0 else dt * (1.0 - left) / max(-math.log(left), 1e-12)
-    for k in range(3):
-        after[SPEED + k] = left * before[SPEED + k]
-    a, b, c = before[COVARIANCE], before[COVARIANCE + 1], before[COVARIANCE + 2]
-    after[PREDICTED] = a + 2.0 * seconds * b + seconds * seconds * c + density * dt * dt * dt / 3.0
-    after[PREDICTED + 1] = left * (b + seconds * c) + density * dt * dt / 2.0
-    after[PREDICTED + 2] = left * left * c + density * dt
-    after[MOVE], after[MOVE + 1], after[MOVE + 2] = seconds, left, dt
-    for k in range(3):
-        after[COVARIANCE + k] = after[PREDICTED + k]
-
-
-@jit
 def _move(row, dx, dy, dz, turning):
     """Add a vector to the value of a row: to a position by addition, to an orientation by q·exp(v)."""
     if turning:
@@ -110,6 +103,29 @@ def _between(a, b, turning):
         w, x, y, z = multiply(a[0], -a[1], -a[2], -a[3], b[0], b[1], b[2], b[3])
         return log(w, x, y, z)
     return b[0] - a[0], b[1] - a[1], b[2] - a[2]
+
+
+@jit
+def _distance(a, b, turning):
+    dx, dy, dz = _between(a, b, turning)
+    return math.sqrt(dx * dx + dy * dy + dz * dz)
+
+
+@jit
+def _advance(before, after, dt, density, turning):
+    """Predict the next row: equations 3.4 and 3.5."""
+    for k in range(4):
+        after[k] = before[k]
+    for k in range(3):
+        after[SPEED + k] = before[SPEED + k]
+    a, b, c = before[COVARIANCE], before[COVARIANCE + 1], before[COVARIANCE + 2]
+    after[PREDICTED] = a + 2.0 * dt * b + dt * dt * c + density * dt * dt * dt / 3.0
+    after[PREDICTED + 1] = b + dt * c + density * dt * dt / 2.0
+    after[PREDICTED + 2] = c + density * dt
+    for k in range(3):
+        after[COVARIANCE + k] = after[PREDICTED + k]
+    after[TIME] = before[TIME] + dt
+    _move(after, dt * before[SPEED], dt * before[SPEED + 1], dt * before[SPEED + 2], turning)
 
 
 @jit
@@ -140,65 +156,69 @@ def _correct(row, measured, noise, memory, share, turning):
 
 
 @jit
-def _look_back(ring, head, count, lag, result, turning):
-    """Write the estimate of `lag` seconds before the newest row, smoothed by all rows since (Rauch, Tung & Striebel).
+def _look_at(ring, head, count, when, result, turning):
+    """Write the estimate at a time, smoothed by all rows since (Rauch, Tung & Striebel).
 
-    result[:7] gets value and velocity; the rest of it, up to 19, is scratch. Between two rows the value is
-    interpolated, so that frames of uneven length cause no steps.
+    result[:7] gets value and velocity; the rest of it, up to 18, is scratch. Between two rows it is the cubic through
+    both; before the oldest row it is the oldest.
     """
     later, predicted = result[7:14], result[14:18]
     for k in range(7):
         result[k] = ring[head, k]
-    passed, index = 0.0, head
+    index = head
     for _ in range(count - 1):
-        if passed >= lag:
-            break
         after = ring[index]
-        passed += after[MOVE + 2]
+        if after[TIME] <= when + SAME:
+            return
         index = (index - 1) % DEPTH
         row = ring[index]
+        dt = after[TIME] - row[TIME]
         for k in range(7):
             later[k] = result[k]
         m00, m01, m11 = after[PREDICTED], after[PREDICTED + 1], after[PREDICTED + 2]
-        seconds, left = after[MOVE], after[MOVE + 1]
         p00, p01, p11 = row[COVARIANCE], row[COVARIANCE + 1], row[COVARIANCE + 2]
         det = m00 * m11 - m01 * m01
         # the prediction made then, and the difference of the smoothed later state from it
         for k in range(4):
             predicted[k] = row[k]
-        _move(predicted, seconds * row[SPEED], seconds * row[SPEED + 1], seconds * row[SPEED + 2], turning)
+        _move(predicted, dt * row[SPEED], dt * row[SPEED + 1], dt * row[SPEED + 2], turning)
         dx, dy, dz = _between(predicted, later, turning)
-        vx = later[SPEED] - left * row[SPEED]
-        vy = later[SPEED + 1] - left * row[SPEED + 1]
-        vz = later[SPEED + 2] - left * row[SPEED + 2]
-        a, b = p00 + seconds * p01, left * p01
-        c, d = p01 + seconds * p11, left * p11
+        vx, vy, vz = later[SPEED] - row[SPEED], later[SPEED + 1] - row[SPEED + 1], later[SPEED + 2] - row[SPEED + 2]
+        a, c = p00 + dt * p01, p01 + dt * p11
         c00, c01, c10, c11 = 0.0, 0.0, 0.0, 0.0
         if det > 0.0:
-            c00, c01 = (a * m11 - b * m01) / det, (b * m00 - a * m01) / det
-            c10, c11 = (c * m11 - d * m01) / det, (d * m00 - c * m01) / det
+            c00, c01 = (a * m11 - p01 * m01) / det, (p01 * m00 - a * m01) / det
+            c10, c11 = (c * m11 - p11 * m01) / det, (p11 * m00 - c * m01) / det
         for k in range(7):
             result[k] = row[k]
         _move(result, c00 * dx + c01 * vx, c00 * dy + c01 * vy, c00 * dz + c01 * vz, turning)
         result[SPEED] += c10 * dx + c11 * vx
         result[SPEED + 1] += c10 * dy + c11 * vy
         result[SPEED + 2] += c10 * dz + c11 * vz
-        if passed > lag and after[MOVE + 2] > 0.0:
-            share = (passed - lag) / after[MOVE + 2]
-            dx, dy, dz = _between(result, later, turning)
-            _move(result, share * dx, share * dy, share * dz, turning)
+        if row[TIME] < when - SAME:
+            _between_rows(result, later, (when - row[TIME]) / dt, dt, turning)
+            return
 
 
 @jit
-def _blend(result, home, share, turning):
-    """Move an output value a fraction of the way home."""
-    dx, dy, dz = _between(result, home, turning)
-    _move(result, share * dx, share * dy, share * dz, turning)
+def _between_rows(result, later, u, dt, turning):
+    """Move a state along the cubic to a later one, a fraction u of the dt seconds between them."""
+    dx, dy, dz = _between(result, later, turning)
+    d = (dx, dy, dz)
+    b = u * u * (3.0 - 2.0 * u)
+    m0, m1 = dt * u * (1.0 - u) * (1.0 - u), dt * u * u * (u - 1.0)
+    e, n0, n1 = 6.0 * u * (1.0 - u) / dt, (1.0 - u) * (1.0 - 3.0 * u), u * (3.0 * u - 2.0)
+    x = b * dx + m0 * result[SPEED] + m1 * later[SPEED]
+    y = b * dy + m0 * result[SPEED + 1] + m1 * later[SPEED + 1]
+    z = b * dz + m0 * result[SPEED + 2] + m1 * later[SPEED + 2]
+    for k in range(3):
+        result[SPEED + k] = e * d[k] + n0 * result[SPEED + k] + n1 * later[SPEED + k]
+    _move(result, x, y, z, turning)
 
 
 @jit
-def _begin(measured, noise, density, row, own):
-    """Start a sensor at its first measurement (3 or 4,): its row of the ring and its memory."""
+def _begin(measured, when, noise, density, row, own):
+    """Start a ring at a measurement (3 or 4,)."""
     for k in range(WIDTH):
         row[k] = 0.0
     for k in range(measured.shape[0]):
@@ -206,102 +226,175 @@ def _begin(measured, noise, density, row, own):
     row[COVARIANCE], row[COVARIANCE + 2] = noise, density
     for k in range(3):
         row[PREDICTED + k] = row[COVARIANCE + k]
-    for k in range(MEMORY):
-        own[k] = 0.0
+    row[TIME] = when
     own[ACTIVITY] = 1.0
+    own[STREAK] = 0.0
 
 
 @jit
-def _ease_from(result, shown, remaining, seconds, own, turning):
-    """End a gap: the difference of what was shown from the estimate is eased out within some seconds.
+def _is_outlier(measured, row, when, dt, own, base, acceleration, believed, turning):
+    """Return whether a measurement is physically impossible after a predicted row: nothing accelerates that much.
 
-    remaining: the share of an earlier difference that has not been eased out yet.
+    One that is repeated by those after it is believed: a tracker that was set anew.
     """
-    dx, dy, dz = _between(result, shown, turning)
-    for k in range(3):
-        own[OFFSET + k] = remaining * own[OFFSET + k]
-    own[OFFSET] += dx
-    own[OFFSET + 1] += dy
-    own[OFFSET + 2] += dz
-    own[EASE] = own[EASE_TOTAL] = seconds
-    own[MISSING] = 0.0
+    gate = base + 0.5 * acceleration * dt * dt
+    if _distance(row, measured, turning) <= gate:
+        own[STREAK] = 0.0
+        return False
+    candidate = own[CANDIDATE : CANDIDATE + 4]
+    since = when - own[CANDIDATE_TIME]
+    agrees = own[STREAK] > 0.0 and _distance(candidate, measured, turning) <= base + 0.5 * acceleration * since * since
+    own[STREAK] = own[STREAK] + 1.0 if agrees else 1.0
+    for k in range(measured.shape[0]):
+        candidate[k] = measured[k]
+    own[CANDIDATE_TIME] = when
+    if own[STREAK] >= believed:
+        return False
+    own[GATED] += 1.0
+    return True
 
 
 @jit
-def step_channel(measured, present, dt, model, state, scratch, out, turning):
-    """Filter one frame of one channel of all sensors: measured (N, 3 or 4) → out (N, 3 or 4).
+def measure_channel(measured, present, when, model, state, turning):
+    """Take the measurements (N, 3 or 4) of one channel, made at a time; present: (N,) which sensors have one.
 
-    present: (N,) which sensors have a measurement; one that is not finite counts as absent. turning: whether values are
-    quaternions; scratch (SCRATCH,).
+    One that is not finite counts as absent; one that is not newer than the last is ignored.
     """
-    noise, density, home = model.noise, model.density, model.home
     ring, heads, counts, memory = state.ring, state.heads, state.counts, state.memory
-    lag, settle, fade, hold = model.times[0], model.times[1], model.times[2], model.times[3]
-    ease_home, longest, stretch = model.times[4], model.times[5], model.times[6]
-    share = 1.0 - math.exp(-dt / settle)
+    settle, restart = model.numbers[0], model.numbers[6]
+    base, acceleration, believed = model.numbers[8], model.numbers[9], model.numbers[10]
     size = 4 if turning else 3
     for n in range(measured.shape[0]):
         own, here = memory[n], present[n]
         for k in range(size):
             here = here and math.isfinite(measured[n, k])
+        if not here:
+            continue
+        noise, density = model.noise[n], model.density[n]
         if counts[n] == 0:
-            if not here:
-                for k in range(size):
-                    out[n, k] = home[n, k]
-                continue
-            _begin(measured[n], noise[n], density[n], ring[n, 0], own)
+            _begin(measured[n], when, noise, density, ring[n, 0], own)
             heads[n], counts[n] = 0, 1
-            for k in range(size):
-                out[n, k] = measured[n, k]
             continue
         before = ring[n, heads[n]]
-        heads[n] = (heads[n] + 1) % DEPTH
-        counts[n] = min(counts[n] + 1, DEPTH)
-        row = ring[n, heads[n]]
-        left = 1.0 if here and own[MISSING] == 0.0 else math.exp(-dt / fade)
-        for k in range(4):
-            row[k] = before[k]
-        _advance(before, row, dt, left, density[n] * own[ACTIVITY] * own[ACTIVITY])
-        seconds = row[MOVE]
-        _move(row, seconds * before[SPEED], seconds * before[SPEED + 1], seconds * before[SPEED + 2], turning)
+        dt = when - before[TIME]
+        if dt <= SAME:
+            continue
+        head = (heads[n] + 1) % DEPTH
+        row = ring[n, head]
+        _advance(before, row, dt, density * own[ACTIVITY] * own[ACTIVITY], turning)
+        if dt > restart:
+            _begin(measured[n], when, noise, density, row, own)
+            heads[n], counts[n], own[REJOIN] = head, 1, 1.0
+            continue
+        if _is_outlier(measured[n], row, when, dt, own, base, acceleration, believed, turning):
+            continue
+        heads[n], counts[n] = head, min(counts[n] + 1, DEPTH)
+        if own[STREAK] > 0.0:
+            _begin(measured[n], when, noise, density, row, own)
+            counts[n], own[REJOIN] = 1, 1.0
+            continue
+        _correct(row, measured[n], noise, own, 1.0 - math.exp(-dt / settle), turning)
+
+
+@jit
+def _coast(value, own, dt, numbers, home, turning):
+    """Advance a shown value without data: its velocity decays; after holding, it eases home."""
+    fade, hold, ease = numbers[1], numbers[2], numbers[3]
+    left = math.exp(-dt / fade)
+    seconds = fade * (1.0 - left)
+    _move(value, seconds * own[SHOWN_SPEED], seconds * own[SHOWN_SPEED + 1], seconds * own[SHOWN_SPEED + 2], turning)
+    for k in range(3):
+        own[SHOWN_SPEED + k] *= left
+    done = smoothstep((own[MISSING] - dt - hold) / ease)
+    now = smoothstep((own[MISSING] - hold) / ease)
+    if now > done:
+        share = (now - done) / (1.0 - done)
+        dx, dy, dz = _between(value, home, turning)
+        _move(value, share * dx, share * dy, share * dz, turning)
+
+
+@jit
+def _eased(own):
+    """Return the factors of an offset and its first velocity, in value and in velocity: a cubic that ends at 0."""
+    total = own[EASE_TOTAL]
+    u = 1.0 - own[EASE] / total
+    return (
+        1.0 - u * u * (3.0 - 2.0 * u), total * u * (1.0 - u) * (1.0 - u), -6.0 * u * (1.0 - u) / total,
+        (1.0 - u) * (1.0 - 3.0 * u),
+    )  # fmt: skip
+
+
+@jit
+def show_channel(when, dt, model, state, scratch, out, turning):
+    """Write what is shown at a time, `dt` seconds after what was shown before: out (N, 3 or 4), also the input.
+
+    turning: whether values are quaternions; scratch (SCRATCH,).
+    """
+    numbers = model.numbers
+    size = 4 if turning else 3
+    for n in range(out.shape[0]):
+        own, count = state.memory[n], state.counts[n]
+        value = scratch[18:22]
+        if count == 0:
+            for k in range(size):
+                out[n, k] = model.home[n, k]
+            continue
+        ring, head = state.ring[n], state.heads[n]
+        newest, oldest = ring[head, TIME], ring[(head - count + 1) % DEPTH, TIME]
+        own[MISSING] = max(when - newest, 0.0)
+        waits = own[REJOIN] > 0.0 and (when < oldest - SAME or count < REJOIN_ROWS)
+        if when > newest + SAME or waits:
+            for k in range(size):
+                value[k] = out[n, k]
+            _coast(value, own, dt, numbers, model.home[n], turning)
+            own[COAST] += dt
+            for k in range(size):
+                out[n, k] = value[k]
+            continue
+        own[REJOIN] = 0.0
+        _look_at(ring, head, count, when, scratch, turning)
         own[EASE] = max(own[EASE] - dt, 0.0)
-        remaining = smoothstep(own[EASE] / own[EASE_TOTAL]) if own[EASE_TOTAL] > 0.0 else 0.0
-        gap = own[MISSING]
-        if here and gap == 0.0:
-            _correct(row, measured[n], noise[n], own, share, turning)
-            _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
-            own[MISSING] = 0.0
-        else:
-            # the output without a measurement: what follows a gap starts from there
-            _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
-            _blend(scratch, home[n], smoothstep((gap + dt - hold) / ease_home), turning)
-            if not here:
-                own[MISSING] = gap + dt
-            else:
-                shown = scratch[18:]
-                for k in range(4):
-                    shown[k] = scratch[k]
-                _correct(row, measured[n], noise[n], own, share, turning)
-                if gap > max(1.4 * lag, LONG):
-                    # nothing from before the gap may be smoothed into what follows: that would be a jump
-                    counts[n] = 1
-                _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
-                _ease_from(scratch, shown, remaining, min(max(stretch * gap, 6.0 * dt), longest), own, turning)
-                remaining = 1.0
-        _move(scratch, remaining * own[OFFSET], remaining * own[OFFSET + 1], remaining * own[OFFSET + 2], turning)
+        if own[COAST] > 0.0:
+            # the difference of what would be shown without the data from the data
+            for k in range(size):
+                value[k] = out[n, k]
+            _coast(value, own, dt, numbers, model.home[n], turning)
+            own[OFFSET], own[OFFSET + 1], own[OFFSET + 2] = _between(scratch, value, turning)
+            for k in range(3):
+                own[OFFSET_SPEED + k] = own[SHOWN_SPEED + k] - scratch[SPEED + k]
+            own[EASE] = own[EASE_TOTAL] = min(max(numbers[7] * own[COAST], numbers[4]), numbers[5])
+            own[COAST] = 0.0
+        for k in range(3):
+            own[SHOWN_SPEED + k] = scratch[SPEED + k]
+        if own[EASE] > 0.0:
+            a, b, c, d = _eased(own)
+            x, y, z = own[OFFSET], own[OFFSET + 1], own[OFFSET + 2]
+            vx, vy, vz = own[OFFSET_SPEED], own[OFFSET_SPEED + 1], own[OFFSET_SPEED + 2]
+            _move(scratch, a * x + b * vx, a * y + b * vy, a * z + b * vz, turning)
+            for k in range(3):
+                own[SHOWN_SPEED + k] += c * own[OFFSET + k] + d * own[OFFSET_SPEED + k]
         for k in range(size):
             out[n, k] = scratch[k]
 
 
-def _arguments(turning):
-    size = 4 if turning else 3
-    values = np.zeros((1, size))
+def _channel(turning):
+    values = np.zeros((1, 4 if turning else 3))
     values[0, 0] = 1.0
-    model = ChannelModel(np.ones(1), np.ones(1), np.ones(7), values.copy())
+    model = ChannelModel(np.ones(1), np.ones(1), np.ones(11), values.copy())
     state = ChannelState(
         np.zeros((1, DEPTH, WIDTH)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, MEMORY))
     )  # fmt: skip
-    return values, np.ones(1, bool), 0.01, model, state, np.zeros(SCRATCH), values.copy(), turning
+    return values, model, state
 
 
-WARMUP = {"step_channel": lambda: _arguments(True)}
+def _measured():
+    values, model, state = _channel(True)
+    return values, np.ones(1, bool), 0.01, model, state, True
+
+
+def _shown():
+    values, model, state = _channel(True)
+    return 0.01, 0.01, model, state, np.zeros(SCRATCH), values, True
+
+
+WARMUP = {"measure_channel": _measured, "show_channel": _shown}

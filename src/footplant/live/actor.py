@@ -1,24 +1,27 @@
-"""One actor of a stream: from samples to poses of a character, through filter and puppeteer, across gaps and stalls.
+"""One actor: from the samples of its sources to poses of a character, through jitter buffer, filter and puppeteer.
 
 No sockets or clocks in here: the caller passes the time (seconds of any monotonic clock).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant import rotation
 from footplant.contacts.importance import Importance
 from footplant.errors import MotionError
 from footplant.live import performer as performers
-from footplant.live.clock import Rate, SenderClock
+from footplant.live.clock import SenderClock
 from footplant.live.kalman import FilterState, Gaps, SensorFilter
 from footplant.live.performer import Performer
-from footplant.live.protocols.sample import PoseSample
+from footplant.live.protocols.sample import BonePlan, PoseSample
 from footplant.live.puppeteer import PerformerFrame, Puppeteer, PuppetPose
 from footplant.live.settings import STREAM
 from footplant.skeleton import Character
@@ -38,8 +41,49 @@ class ActorSettings:
     half_life: float = 0.013
     """Half-life of the filter, seconds; 0: no filter, gaps are still bridged."""
     lag: float = 0.025
-    """Lag of the smoother, seconds, see `SensorFilter`."""
+    """Seconds by which a filtered pose is shown later than it was made, at least: the smoother's look-ahead."""
     gaps: Gaps = field(default_factory=Gaps)
+    latency: float = 0.04
+    """Latency budget of jitter buffer and filter together, seconds; 0: everything is shown as it arrives."""
+    body: str = "auto"
+    """One of `performers.BODIES`."""
+    in_place: bool = False
+    """Whether the character stays where it is, whatever way the performer goes."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.body not in performers.BODIES:
+            raise MotionError(f"expected a body among {', '.join(performers.BODIES)}, got {self.body!r}")
+        for name in ("half_life", "lag", "latency"):
+            if not 0.0 <= getattr(self, name) <= 10.0:
+                raise MotionError(f"expected 0 to 10 seconds of {name}, got {getattr(self, name)}")
+
+
+@dataclass(eq=False)
+class Source:
+    """One sender of an actor's bones or expressions."""
+
+    name: str
+    """Where it is, for messages."""
+    clock: SenderClock = field(default_factory=SenderClock)
+    last: float = -math.inf
+    """Seconds: of the last sample."""
+    samples: int = 0
+    ignored: int = 0
+    """Samples in a row that had only bones of other sources."""
+
+
+class Shown(NamedTuple):
+    """A pose to show."""
+
+    number: int
+    """Index of the actor."""
+    actor: Actor
+    pose: PuppetPose
+    time: float
+    """Seconds on our clock at which it is due."""
+    expressions: Mapping[str, float] | None
+    """Expression → weight, or None if the performer has sent none."""
 
 
 class Actor:
@@ -53,136 +97,289 @@ class Actor:
         self._make = make
         self.performer: Performer | None = None
         self.puppeteer: Puppeteer | None = None
-        self.clock, self.rate = SenderClock(), Rate()
+        self.sources: list[Source] = []
         self.poses = 0
         self.missed = 0
         self.late = 0
-        """Poses shown, those of them without data in time, and samples that arrived too late."""
+        """Poses shown, those of them without data in time, and samples that came too late to be shown."""
+        self.changes = 0
+        """How often the performer was measured anew."""
         self.note = ""
         """Why there is no performer yet, or the result of the calibration."""
         self.state: Any = None
         """State of the puppeteer."""
         self.importance: Importance | None = None
         """Importances in the current pose."""
-        self.time: float | None = None
-        """Time of the current pose on the sender's clock; None if the sender gives none."""
-        self._behind = 0
+        self.delay = 0.0
+        """Seconds from when a pose was made until it is shown: the jitter buffer and the smoother's look-ahead."""
+        self.due = math.inf
+        """Seconds at which the next pose is due; infinity before the performer is known."""
+        self._plan: BonePlan | None = None
         self._waiting: list[tuple[float, PoseSample]] = []
+        self._times: deque[float] = deque()
+        """When the poses were made that have not been shown, seconds."""
+        self._next = 0.0
+        self._shown_at = 0.0
+        self._expressions: deque[tuple[float, Mapping[str, float]]] = deque()
+        self.expressions: dict[str, float] | None = None
+        """Expression → weight at the current pose."""
         self._filter: SensorFilter | None = None
         self._memory: FilterState | None = None
-        self._shown_at = self._posed_at = self._due = 0.0
         self._local: NDArray = np.zeros((0, 4))
-        self._nobody: NDArray = np.zeros(0, bool)
+        self._changed = 0
+        self._last: PuppetPose | None = None
+        self._fade: tuple[float, NDArray, NDArray] | None = None
+        """When a crossfade began, and the offsets that it fades out: (3,) metres and (J, 3) radians."""
 
-    def take(self, samples: list[PoseSample], now: float) -> PuppetPose | None:
-        """Take samples that arrived by `now`; return the pose of the latest, or None before the performer is known.
+    # sources
 
-        After a stall many arrive at once: all of them go through the filter, one pose comes out.
+    @property
+    def clock(self) -> SenderClock:
+        """The clock of the source that sends the hips, or else of the first one."""
+        return self._primary.clock
+
+    @property
+    def _primary(self) -> Source:
+        if self._plan is not None and self._owner[0] >= 0:
+            return self.sources[self._owner[0]]
+        return self.sources[0] if self.sources else Source("nobody")
+
+    def last(self) -> float:
+        """Return when the last sample came, seconds."""
+        return max((source.last for source in self.sources), default=-math.inf)
+
+    def attach(self, source: Source) -> None:
+        """Let a source send bones of this performer."""
+        self.sources.append(source)
+
+    def detach(self, source: Source) -> None:
+        """Forget a source."""
+        number = self.sources.index(source)
+        self.sources.pop(number)
+        if self._plan is not None:
+            self._owner[self._owner == number] = -1
+            self._owner[self._owner > number] -= 1
+
+    def _claim(self, sample: PoseSample, source: Source, now: float) -> NDArray:
+        """Return (N,) the bones of a sample that are this source's: those that no other live source sends.
+
+        A source that has sent only once has no claim: there are senders with another port for every datagram.
         """
-        pose = None
-        for number, sample in enumerate(samples):
-            if self.performer is None and not self._meet(sample, now):
-                continue
-            if self.performer is None or sample.plan is not self.performer.plan:
-                continue
-            made = self._moment(sample, now)
-            if made is None:
-                continue
-            self.rate.tick(made)
-            self.time = sample.time
-            self._advance(sample.positions, sample.rotations, sample.present, made)
-            self._due = now + STREAM.late * self.rate.interval
-            if number == len(samples) - 1:
-                pose = self._pose()
-        return pose
+        number = self.sources.index(source)
+        claims = np.array([
+            max(STREAM.lapse, 4.0 * other.clock.period) if other.samples > 1 else 0.0 for other in self.sources
+        ])  # fmt: skip
+        taken = (self._owner >= 0) & (self._owner != number)
+        taken &= now - self._seen < claims[self._owner]
+        mine = sample.present & ~taken
+        self._owner[mine] = number
+        self._seen[mine] = now
+        self._positions[mine], self._rotations[mine] = sample.positions[mine], sample.rotations[mine]
+        source.ignored = 0 if mine.any() else source.ignored + 1
+        return mine
 
-    def _moment(self, sample: PoseSample, now: float) -> float | None:
-        """Return when a sample was made; None for one older than what was shown in its place.
+    def _use_plan(self, plan: BonePlan) -> None:
+        """Start with the bones of another protocol or skeleton."""
+        self._plan = plan
+        count = len(plan)
+        self._owner, self._seen = np.full(count, -1), np.full(count, -math.inf)
+        self._positions, self._rotations = np.zeros((count, 3)), rotation.identity(count)
+        self.performer, self._waiting, self.due = None, [], math.inf
 
-        When all arrive that late, latency has increased, and the clock offset is estimated anew.
-        """
-        made = self.clock.arrival(sample.time, now)
-        if made >= self._shown_at - STREAM.early:
-            self._behind = 0
-            return made
-        self._behind += 1
-        if self._behind <= STREAM.most_behind:
-            self.late += 1
-            return None
-        self._behind = 0
-        self.clock.offset = None
-        return self.clock.arrival(sample.time, now)
+    # samples
 
-    def tick(self, now: float) -> PuppetPose | None:
-        """Return what to show when nothing has arrived in time; None otherwise."""
-        if self.performer is None or now < self._due:
-            return None
-        self._due = now + self.rate.interval
-        self.missed += 1
-        self._advance(self.performer.rest_positions, self.performer.rest_rotations, self._nobody, now)
-        if self.time is not None and self.clock.offset is not None:
-            self.time = now - self.clock.offset
-        return self._pose()
+    def take(self, sample: PoseSample, source: Source, now: float) -> None:
+        """Take a sample of a source that was completed at `now`."""
+        source.last = now
+        arrived = now if sample.arrived is None else sample.arrived
+        if sample.expressions is not None:
+            # without bones there may be no stamps: expressions count from when they arrive
+            made = source.clock.made if sample.present.any() else arrived
+            self._expressions.append((arrived if made is None else made, sample.expressions))
+            if len(self._expressions) > MOST_WAITING:
+                self._expressions.popleft()
+        if not sample.present.any():
+            return
+        source.samples += 1
+        if self._plan is None or (sample.plan is not self._plan and sample.plan.names != self._plan.names):
+            self._use_plan(sample.plan)
+        before = source.clock.made
+        made = source.clock.capture(sample.time, arrived)
+        mine = self._claim(sample, source, now)
+        if not mine.any():
+            return
+        self._measure_waits(source.clock, before, made, now, whole=bool(mine.sum() >= sample.present.sum()))
+        if self.performer is None or self._is_other_performer(now):
+            self._meet(now, made)
+        if self.performer is None or self._filter is None or self._memory is None:
+            return
+        if before is not None and made - before < self.settings.latency / STREAM.denser:
+            return
+        followed = mine & self.performer.followed
+        self._filter.measure(self._memory, sample.positions, sample.rotations, followed, made)
+        if source is self._primary:
+            self._set_delay(made - (made if before is None else before))
+            if made > self._shown_at:
+                self._times.append(made)
+            else:
+                self.late += 1
+        self._schedule()
+
+    def _measure_waits(self, clock: SenderClock, before: float | None, made: float, now: float, whole: bool) -> None:
+        """Tell the clock how long poses took until they could be used; lost ones are interpolated from this one on."""
+        period = clock.period
+        if before is not None:
+            lost = round((made - before) / period) - 1
+            for number in range(1, min(lost, 4) + 1):
+                clock.wait(before + number * period, now)
+        clock.wait(made, now if whole else now + period)
+
+    def _set_delay(self, passed: float) -> None:
+        """Let the delay follow the jitter of all sources, slowly, within the budget."""
+        budget, passed = self.settings.latency, min(max(passed, 0.0), 0.1)
+        base = min(self.settings.lag if self.settings.half_life > 0 else 0.0, budget)
+        wanted = min(max(base, *(source.clock.jitter for source in self.sources)), budget)
+        change = min(max(wanted - self.delay, -STREAM.fall * passed), STREAM.rise * passed)
+        self.delay = max(self.delay + change, base)
+
+    def _schedule(self) -> None:
+        """Set which moment is shown next, and when: a pose that has come, or one interval on where it is missing."""
+        period, shown = self._primary.clock.period, self._shown_at
+        while self._times and self._times[0] <= shown + 0.5 * period:
+            self._times.popleft()
+        self._next = shown + period
+        if self._times and self._times[0] <= shown + 1.5 * period:
+            self._next = self._times[0]
+        late = 0.0 if self._times else STREAM.late * period
+        self.due = self._next + self.delay + late
+
+    def show(self) -> Shown:
+        """Return the pose that is due."""
+        assert self._filter is not None
+        assert self._memory is not None
+        due, passed = self._next + self.delay, self._next - self._shown_at
+        self._shown_at = self._next
+        self._filter.show(self._memory, self._next)
+        if self.missing > 1e-6:
+            self.missed += 1
+        else:
+            # whoever is lost for long stands up where it is
+            self._memory.home[0][0, 0::2] = self._memory.shown[0][0, 0::2]
+        while self._expressions and self._expressions[0][0] <= self._next + 1e-6:
+            self.expressions = {**(self.expressions or {}), **self._expressions.popleft()[1]}
+        pose = self._pose(passed)
+        self._schedule()
+        return Shown(0, self, pose, due, self.expressions)
 
     @property
     def missing(self) -> float:
-        """Seconds since the last data for the hips."""
-        return 0.0 if self._memory is None else float(self._memory.missing[0])
+        """Seconds since the last data for the hips, or for the bone that is sent instead of them."""
+        if self._memory is None or self.performer is None:
+            return 0.0
+        return float(self._memory.missing[self.performer.tracked])
 
-    def _meet(self, sample: PoseSample, now: float) -> bool:
-        """Collect samples until the performer can be built; return whether it is known now."""
+    @property
+    def outliers(self) -> int:
+        """Measurements that were held back."""
+        return 0 if self._memory is None else self._memory.outliers
+
+    @property
+    def recent_outliers(self) -> int:
+        """Bones whose last measurement was held back."""
+        from footplant.live import _kalman as kernel
+
+        if self._memory is None:
+            return 0
+        return int((np.stack([memory[:, kernel.STREAK] for memory in self._memory.memories]) > 0.0).any(axis=0).sum())
+
+    # the performer
+
+    def _meet(self, now: float, made: float) -> None:
+        """Collect poses until the performer can be built, and start with it."""
+        assert self._plan is not None
+        fresh = now - self._seen < STREAM.held
+        sample = PoseSample(self._plan, self.name, self._positions.copy(), self._rotations.copy(), fresh)
         self._waiting = [*self._waiting[-MOST_WAITING:], (now, sample)]
         if self.settings.calibrate:
             self._waiting = [(when, kept) for when, kept in self._waiting if now - when <= STREAM.held]
             if now - self._waiting[0][0] < 0.9 * STREAM.held:
                 self.note = "hold a T-pose or an N-pose"
-                return False
+                return
         elif len(self._waiting) < STREAM.first_frames:
-            return False
-        make = performers.calibrate if self.settings.calibrate else performers.assume
+            return
+        samples = [kept for _, kept in self._waiting]
         try:
-            performer = make([kept for _, kept in self._waiting], self.name or "performer")
+            performer = performers.meet(
+                samples, self.name or "performer", self.target, self.settings.body, calibrated=self.settings.calibrate
+            )
         except MotionError as error:
             self.note = str(error)
             self._waiting = self._waiting[1:]
+            return
+        self.start(performer, made)
+
+    def _is_other_performer(self, now: float) -> bool:
+        """Return whether for some time bones have had other lengths, or bones have come that the performer lacks."""
+        assert self.performer is not None
+        if self._waiting:
+            return True
+        fresh = now - self._seen < STREAM.lapse
+        self._changed = self._changed + 1 if self.performer.differs(self._positions, fresh) else 0
+        if self._changed < STREAM.other_poses or self.settings.calibrate:
             return False
-        self.start(performer, now)
+        self._changed = 0
+        self.changes += 1
         return True
 
-    def start(self, performer: Performer, now: float) -> None:
-        """Start with a known performer."""
+    def start(self, performer: Performer, made: float) -> None:
+        """Start with a known performer, or go over to it; made: seconds of its first pose."""
+        settings, count = self.settings, len(performer.plan)
+        if self._last is not None:
+            self._fade = (math.nan, self._last.root.copy(), self._last.rotations.copy())
         self.performer = performer
         self.note = f"{performer.pose}, {performer.character.height:.2f} m tall"
         self.puppeteer = self._make(performer.character, self.target)
         self.state = self.puppeteer.init()
-        settings = self.settings
-        count = len(performer.plan)
         noise = (STREAM.position_noise, STREAM.rotation_noise) if settings.half_life > 0 else (0.0, 0.0)
-        lag = settings.lag if settings.half_life > 0 else 0.0
         self._filter = SensorFilter.from_half_life(
-            count, settings.half_life or 0.013, noise=noise, lag=lag, gaps=settings.gaps
+            count, settings.half_life or 0.013, noise=noise, lag=settings.lag, gaps=settings.gaps
         )
-        self._memory = self._filter.init(performer.rest_positions, performer.rest_rotations)
+        self._shown_at = max(self._shown_at, made - self._primary.clock.period)
+        self._memory = self._filter.init(performer.rest_positions, performer.home_rotations, self._shown_at)
         self._local = np.empty((len(performer.character.skeleton), 4))
-        self._nobody = np.zeros(count, bool)
-        self._shown_at = self._posed_at = self._due = now
+        if self._plan is None:
+            self._use_plan(performer.plan)
+            self.performer = performer
         self._waiting = []
+        if self.due == math.inf:
+            self._set_delay(0.0)
 
-    def _advance(self, positions: NDArray, rotations: NDArray, present: NDArray, now: float) -> None:
-        """Step the filter to a time; a time already passed, because a gap was filled meanwhile, counts as now."""
-        assert self._filter is not None
-        assert self._memory is not None
-        self._filter.step(self._memory, positions, rotations, present, max(now - self._shown_at, 1e-4))
-        self._shown_at = max(self._shown_at, now)
-
-    def _pose(self) -> PuppetPose:
+    def _pose(self, passed: float) -> PuppetPose:
         assert self.performer is not None
         assert self.puppeteer is not None
         assert self._memory is not None
         root = self.performer.frame(*self._memory.shown, self._local)
-        dt = min(max(self._shown_at - self._posed_at, 1e-4), 0.5)
-        self._posed_at = self._shown_at
-        self.state, pose = self.puppeteer.step(self.state, PerformerFrame(root, self._local, dt))
+        if self.settings.in_place:
+            root = np.array([0.0, root[1], 0.0])
+        self.state, pose = self.puppeteer.step(self.state, PerformerFrame(root, self._local, max(passed, 1e-4)))
         self.poses += 1
         self.importance = pose.importance
+        if self._fade is not None:
+            pose = self._crossfaded(pose)
+        self._last = pose
         return pose
+
+    def _crossfaded(self, pose: PuppetPose) -> PuppetPose:
+        """Return a pose of a new performer nearer to what was shown before it."""
+        assert self._fade is not None
+        begun, root, rotations = self._fade
+        if math.isnan(begun):
+            begun, root = self._shown_at, root - pose.root
+            rotations = rotation.log(rotation.multiply(rotation.inverse(pose.rotations), rotations))
+            self._fade = (begun, root, rotations)
+        u = min((self._shown_at - begun) / STREAM.crossfade, 1.0)
+        left = 1.0 - u * u * (3.0 - 2.0 * u)
+        if left <= 0.0:
+            self._fade = None
+        turned = rotation.normalize(rotation.multiply(pose.rotations, rotation.exp(left * rotations)))
+        return PuppetPose(pose.root + left * root, turned, pose.importance, pose.iterations)

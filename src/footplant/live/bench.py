@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 
-from footplant.live.actor import Actor, ActorSettings, MakePuppeteer
-from footplant.live.puppeteer import Puppeteer, PuppetPose
+from footplant.live.actor import ActorSettings, MakePuppeteer, Shown
+from footplant.live.puppeteer import Puppeteer
 from footplant.live.rehearsal import rehearse
 from footplant.live.show import perform
 from footplant.live.stage import LiveStage, PoseEncoder
@@ -68,9 +68,10 @@ def measure(
     peaks: list[tuple[float, float]] = []
     started = time.perf_counter()
 
-    def send(number: int, actor: Actor, pose: PuppetPose) -> None:
-        stamp = time.perf_counter() if actor.time is None else actor.time
-        outlet.send(encoders[number].encode(pose.root, pose.rotations, stamp), number)
+    def send(shown: Shown, latest: bool) -> None:
+        if latest:
+            pose, number = shown.pose, shown.number
+            outlet.send(encoders[number].encode(pose.root, pose.rotations, shown.time, shown.expressions), number)
 
     def status(_) -> None:
         peaks.append((time.perf_counter() - started, resident_megabytes()))
@@ -89,15 +90,15 @@ def measure(
         process.wait()
         inlet.close()
         outlet.close()
-    poses = sum(actor.poses for actor in stage.actors.values())
+    poses = sum(actor.poses for actor in stage.actors)
     settled = [size for when, size in peaks if when > 0.3 * (time.perf_counter() - started)]
     results |= {
         "within_p50_ms": 1e3 * latencies.percentile(50),
         "within_p99_ms": 1e3 * latencies.percentile(99),
         "cpu_share": used / max(time.perf_counter() - started, 1e-9),
         "poses": poses,
-        "missed": sum(actor.missed for actor in stage.actors.values()),
-        "clock_jumps": sum(actor.clock.jumps for actor in stage.actors.values()),
+        "missed": sum(actor.missed for actor in stage.actors),
+        "clock_jumps": sum(actor.clock.jumps for actor in stage.actors),
         "memory_growth_mb": settled[-1] - settled[0] if len(settled) > 1 else 0.0,
     }
     return results

@@ -1,54 +1,154 @@
-"""Clock synchronisation: the sender's clock, which stamps poses, and ours, which sees them arrive with jitter."""
+"""When poses were made: the sender's stamps, which may be wrong, and our clock, on which they arrive with jitter."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
+
+import numpy as np
 
 from footplant.live.settings import CLOCK
 
 
 class SenderClock:
-    """A running estimate of the offset between a sender's clock and ours, which removes network jitter."""
+    """Estimates on our clock when each pose of one sender was made, as if the network always took its shortest time.
+
+    Time advances from pose to pose by a step: that of the sender's stamps where they make sense, otherwise a whole
+    number of the usual intervals, as many as the arrival suggests. The sum of the steps is steered so that the smallest
+    delay of the last seconds, arrival minus estimate, is zero: slowly, so that jitter is not mistaken for motion. A
+    stamp that jumps is one step that makes no sense; a latency that increases for good is taken over at once.
+    """
 
     def __init__(self) -> None:
         """Start without an estimate."""
-        self.offset: float | None = None
-        """Our seconds minus the sender's, at the lowest latency; None before the first stamp."""
+        self.period = 1.0 / CLOCK.usual_rate
+        """Seconds between two poses: the median."""
         self.jumps = 0
-        """How often the sender's clock was reset."""
+        """Stamps that made no sense, and changes of latency."""
+        self.trusts_stamps = True
+        """Whether the sender's stamps are used."""
+        self.made: float | None = None
+        """The estimate for the last pose, seconds on our clock."""
+        self.poses = 0
+        self._arrived = 0.0
+        self._stamp: float | None = None
+        self._steps: deque[float] = deque(maxlen=CLOCK.window)
+        self._arrivals: deque[float] = deque(maxlen=CLOCK.far + 1)
+        self._pairs: deque[tuple[float, float]] = deque(maxlen=CLOCK.window)
+        """Steps of stamps (0 if they went back or were absent) and of arrivals, seconds."""
+        self._delays: deque[tuple[float, float]] = deque()
+        """Arrival and delay of poses of the last seconds, delays increasing: the first is the smallest."""
+        self._waits = np.zeros(CLOCK.waits)
+        self._waited = 0
+        self._behind: list[tuple[float, float]] = []
+        self._flood = False
 
-    def arrival(self, sent: float | None, now: float) -> float:
-        """Return when a pose was made, on our clock: `sent` by the sender's (None: unknown), `now` when it arrived."""
-        if sent is None or not math.isfinite(sent):
+    def capture(self, stamp: float | None, now: float) -> float:
+        """Return when a pose was made that arrived `now`; stamp: seconds by the sender's clock, or None."""
+        self.poses += 1
+        if stamp is not None and not math.isfinite(stamp):
+            stamp = None
+        if self.made is None:
+            self._set(now, stamp, now)
             return now
-        found = now - sent
-        if self.offset is None:
-            self.offset = found
-        elif abs(found - self.offset) > CLOCK.jump:
-            self.offset = found
-            self.jumps += 1
+        passed = now - self._arrived
+        claimed = 0.0 if stamp is None or self._stamp is None else stamp - self._stamp
+        # a stamp may step by what has passed here or by one pose of a flood, but not by more
+        makes_sense = 0.0 < claimed <= CLOCK.most_ahead + 1.5 * max(passed, self.period)
+        self._pairs.append((min(claimed, 0.1) if makes_sense else 0.0, min(passed, 0.1)))
+        self._judge_stamps()
+        if self.trusts_stamps and makes_sense:
+            step = claimed
         else:
-            self.offset += (CLOCK.earlier if found < self.offset else CLOCK.later) * (found - self.offset)
-        return sent + self.offset
+            self.jumps += self.trusts_stamps and claimed != 0.0
+            step = self._counted(now)
+        self._learn_period(step if self.trusts_stamps else None, now)
+        made = self._steered(self.made + step, now, step)
+        self._set(made, stamp, now)
+        return made
 
-
-class Rate:
-    """Rate of events, as a running mean of intervals; gaps do not count."""
-
-    def __init__(self, guess: float = 1.0 / 60.0) -> None:
-        """guess: seconds between two events before any is known."""
-        self.interval = guess
-        self._last: float | None = None
-
-    def tick(self, now: float) -> None:
-        """Count an event."""
-        if self._last is not None:
-            step = now - self._last
-            if 0.0 < step < 4.0 * self.interval or self.interval * 0.5 > step > 0.0:
-                self.interval += CLOCK.rate_gain * (min(max(step, 1.0 / 1000.0), 0.5) - self.interval)
-        self._last = now
+    def wait(self, made: float, now: float) -> None:
+        """Count how long after it was made a pose could be used; what was lost counts with what stands in for it."""
+        late = now - made
+        # what waited in a stall says nothing about jitter, nor does the flood after it
+        self._flood = late > CLOCK.stall or (self._flood and late > CLOCK.most_ahead)
+        if not self._flood:
+            self._waits[self._waited % len(self._waits)] = late
+            self._waited += 1
 
     @property
-    def per_second(self) -> float:
-        """Events per second."""
-        return 1.0 / self.interval
+    def jitter(self) -> float:
+        """Seconds within which nearly all poses can be used."""
+        known = self._waits[: min(self._waited, len(self._waits))]
+        if len(known) < 8:
+            return 0.0
+        place = int(CLOCK.in_time * (len(known) - 1))
+        return max(float(np.partition(known, place)[place]), 0.0)
+
+    @property
+    def rate(self) -> float:
+        """Poses per second."""
+        return 1.0 / self.period
+
+    def _set(self, made: float, stamp: float | None, now: float) -> None:
+        self.made, self._stamp, self._arrived = made, stamp, now
+
+    def _counted(self, now: float) -> float:
+        """Return a whole number of intervals: at least one, and as many as have passed; less than one in a flood."""
+        assert self.made is not None
+        passed = now - self.made - self._smallest
+        if passed < -self.period:
+            return 1e-4
+        return max(1.0, round(passed / self.period)) * self.period
+
+    @property
+    def _smallest(self) -> float:
+        return self._delays[0][1] if self._delays else 0.0
+
+    def _judge_stamps(self) -> None:
+        """Use stamps if they follow the arrivals at least as well as equal intervals do, and seldom stand still."""
+        pairs = self._pairs
+        if len(pairs) < CLOCK.judged or len(pairs) % 4:
+            return
+        claimed, passed = np.array(pairs).T
+        usual = np.minimum(self.period, 0.1)
+        off, jitter = np.sqrt(np.mean((claimed - passed) ** 2)), np.sqrt(np.mean((passed - usual) ** 2))
+        still = float(np.mean(claimed <= 0.0))
+        self.trusts_stamps = still <= CLOCK.still and off <= CLOCK.worse * jitter + CLOCK.tick
+
+    def _learn_period(self, step: float | None, now: float) -> None:
+        """Learn the median interval: of stamps, or of arrivals over several poses, in which jitter averages out."""
+        self._arrivals.append(now)
+        if step is None:
+            count = len(self._arrivals) - 1
+            step = (now - self._arrivals[0]) / count
+        if 1e-3 <= step <= 0.5:
+            self._steps.append(step)
+        if self._steps and (len(self._steps) < CLOCK.window or self.poses % 4 == 0):
+            self.period = float(np.median(self._steps))
+
+    def _steered(self, made: float, now: float, step: float) -> float:
+        """Return an estimate after steering, and remember its delay."""
+        delay = now - made
+        if delay < -CLOCK.most_ahead:
+            # nothing arrives before it is made
+            self._restart()
+            return now
+        self._behind = [*self._behind, (now, delay)] if delay - self._smallest > CLOCK.stall else []
+        if len(self._behind) >= CLOCK.judged and now - self._behind[0][0] > CLOCK.increased:
+            later = min(delay for _, delay in self._behind)
+            self._restart()
+            self.jumps += 1
+            return made + later
+        while self._delays and self._delays[-1][1] >= delay:
+            self._delays.pop()
+        self._delays.append((now, delay))
+        while now - self._delays[0][0] > CLOCK.memory:
+            self._delays.popleft()
+        shift = min(max(self._smallest, -CLOCK.slower * step), CLOCK.faster * step)
+        self._delays = deque((when, delay - shift) for when, delay in self._delays)
+        return made + shift
+
+    def _restart(self) -> None:
+        self._delays.clear()
+        self._behind = []

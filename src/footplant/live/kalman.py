@@ -3,14 +3,16 @@
 Every sensor has a position and an orientation. Both follow a constant-velocity model; orientations are filtered as
 rotation vectors about the estimate, which is a quaternion kept outside of the filter. Beyond the thesis: process noise
 that adapts to the sensor's motion (a still sensor is smoothed more, a moving one is followed), time steps of any
-length, gaps, covariances in Joseph's form, which cannot collapse, and a fixed-lag smoother: the output is the estimate
-of `lag` seconds ago, improved by the measurements since.
+length, gaps, outliers, covariances in Joseph's form, which cannot collapse, and a smoother: measurements are taken with
+the times at which they were made (`measure`), and what is shown (`show`) is the estimate at any time, improved by the
+measurements since. Shown some time behind the measurements, it is a jitter buffer: late and lost ones are interpolated.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,8 +40,29 @@ class Gaps:
     stretch: float = 3.0
     """Ratio of the catching-up time after a gap to the gap's length: 3 keeps the catching up below half of the motion's
     own speed."""
-    longest: float = 1.2
-    """Seconds; longest catching up."""
+    shortest: float = 0.1
+    """Seconds; shortest catching up."""
+    longest: float = 0.45
+    """Seconds; longest catching up: after half a second the character follows again."""
+    restart: float = 0.25
+    """Seconds without data after which nothing from before is smoothed into what follows."""
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Which measurements are held back as physically impossible: those further from the prediction than a base and what
+    an acceleration could have done since the last one.
+
+    At 60 Hz that is 14 cm and 53°: hips reach 60 m/s² in a jump, a wrist 1500 rad/s² in a throw. Halved, throws are
+    held back; doubled, glitches of 0.3 m pass at 60 Hz.
+    """
+
+    metres: float = 0.08
+    metres_per_second2: float = 400.0
+    radians: float = 0.5
+    radians_per_second2: float = 3000.0
+    believed: int = 3
+    """Outliers in a row that agree with each other and are then believed."""
 
 
 @dataclass
@@ -53,13 +76,15 @@ class FilterState:
     counts: tuple[NDArray, NDArray]
     """(N,) rows that are filled; 0 for a sensor that has sent nothing yet."""
     memories: tuple[NDArray, NDArray]
-    """(N, 7) activity, seconds without data, easing."""
+    """(N, 22) activity, seconds without data, easing, outliers: see `_kalman`."""
     home: tuple[NDArray, NDArray]
     """(N, 3) metres and (N, 4): shown before the first data, and where long gaps ease to."""
     shown: tuple[NDArray, NDArray]
     """(N, 3) metres and (N, 4): the last output."""
     scratch: NDArray
     """Scratch of the kernel."""
+    time: float = 0.0
+    """Seconds: of the last output."""
 
     @property
     def missing(self) -> NDArray:
@@ -67,6 +92,13 @@ class FilterState:
         from footplant.live import _kalman as kalman
 
         return self.memories[0][:, kalman.MISSING]
+
+    @property
+    def outliers(self) -> int:
+        """Measurements that were held back."""
+        from footplant.live import _kalman as kalman
+
+        return int(sum(memory[:, kalman.GATED].sum() for memory in self.memories))
 
 
 MOST_SENSORS = 100_000
@@ -83,11 +115,12 @@ class SensorFilter:
     """(N, 2) spectral densities of the model's white acceleration: m²/s³ and rad²/s³ (Q), scaled by the sensor's
     activity, see `settle`."""
     lag: float = 0.025
-    """Seconds by which the output is behind the input; 0: the filter alone, without the smoother."""
+    """Seconds by which the output of `step` is behind its input; 0: the filter alone, without the smoother."""
     settle: float = 0.03
     """Seconds over which innovations are averaged to tell whether a sensor is still or moving."""
     gaps: Gaps = field(default_factory=Gaps)
-    _times: NDArray = field(init=False, repr=False)
+    outliers: Outliers = field(default_factory=Outliers)
+    _numbers: tuple[NDArray, NDArray] = field(init=False, repr=False)
     _variances: tuple[NDArray, NDArray] = field(init=False, repr=False)
     _densities: tuple[NDArray, NDArray] = field(init=False, repr=False)
 
@@ -111,9 +144,17 @@ class SensorFilter:
         for name, array in (("noise", noise), ("acceleration", acceleration)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-        gaps = self.gaps
-        times = (self.lag, self.settle, gaps.fade, gaps.hold, max(gaps.ease, 1e-3), gaps.longest, gaps.stretch)
-        object.__setattr__(self, "_times", np.array(times))
+        gaps, outliers = self.gaps, self.outliers
+        times = (
+            self.settle, gaps.fade, gaps.hold, max(gaps.ease, 1e-3), gaps.shortest, gaps.longest, gaps.restart,
+            gaps.stretch,
+        )  # fmt: skip
+        gates = (
+            (outliers.metres, outliers.metres_per_second2),
+            (outliers.radians, outliers.radians_per_second2),
+        )
+        numbers = tuple(np.array([*times, *gate, outliers.believed], float) for gate in gates)
+        object.__setattr__(self, "_numbers", numbers)
         object.__setattr__(self, "_variances", tuple(np.ascontiguousarray(noise[:, k] ** 2) for k in (0, 1)))
         object.__setattr__(self, "_densities", tuple(np.ascontiguousarray(acceleration[:, k]) for k in (0, 1)))
 
@@ -140,8 +181,10 @@ class SensorFilter:
         """Return the number of sensors."""
         return len(self.noise)
 
-    def init(self, home_positions: ArrayLike | None = None, home_rotations: ArrayLike | None = None) -> FilterState:
-        """Return an initial state. home: (N, 3) metres and (N, 4), shown at first and after long gaps."""
+    def init(
+        self, home_positions: ArrayLike | None = None, home_rotations: ArrayLike | None = None, when: float = 0.0
+    ) -> FilterState:
+        """Return a state at `when` seconds. home: (N, 3) metres and (N, 4), shown at first and after long gaps."""
         from footplant.live import _kalman as kalman
 
         count = len(self)
@@ -159,6 +202,7 @@ class SensorFilter:
             home=(places, np.array(turns)),
             shown=(places.copy(), np.array(turns)),
             scratch=np.zeros(kalman.SCRATCH),
+            time=float(when),
         )
 
     def step(
@@ -169,6 +213,19 @@ class SensorFilter:
         present: (N,) which sensors have sent; the others' values are ignored. The returned arrays belong to the state
         and are overwritten by the next step.
         """
+        dt = min(max(float(dt), 0.0), 1.0) if isinstance(dt, int | float) and math.isfinite(dt) else 0.0
+        # the first output is at 0
+        now = state.time + self.lag + dt
+        self.measure(state, positions, rotations, present, now)
+        return state, *self.show(state, now - self.lag)
+
+    def measure(
+        self, state: FilterState, positions: NDArray, rotations: NDArray, present: NDArray, when: float
+    ) -> None:
+        """Take one frame that was made at a time, seconds on any clock: see `step`.
+
+        Sensors may send at different times; what is not newer than a sensor's last measurement is ignored.
+        """
         from footplant.live import _kalman as kernel
 
         # shapes and types alone: what is not finite is the kernel's business, which takes it for absent
@@ -178,18 +235,33 @@ class SensorFilter:
         present = np.ascontiguousarray(rectangle(present, "present", MotionError), bool)
         if present.shape != (count,):
             raise MotionError(f"expected present of shape ({count},), got {present.shape}")
-        dt = min(max(float(dt), 0.0), 1.0) if isinstance(dt, int | float) and math.isfinite(dt) else 0.0
+        when = float(real_number(when, "time", MotionError))
         for channel, measured in enumerate((positions, rotations)):
-            model = kernel.ChannelModel(
-                self._variances[channel], self._densities[channel], self._times, state.home[channel]
-            )  # fmt: skip
-            own = kernel.ChannelState(
+            kernel.measure_channel(measured, present, when, *self._channel(state, channel), channel == 1)
+
+    def show(self, state: FilterState, when: float) -> tuple[NDArray, NDArray]:
+        """Return the estimate at a time, not before the last one: (N, 3) metres and (N, 4), owned by the state."""
+        from footplant.live import _kalman as kernel
+
+        when = max(float(real_number(when, "time", MotionError)), state.time)
+        dt = min(when - state.time, 1.0)
+        state.time = when
+        for channel in (0, 1):
+            own = self._channel(state, channel)
+            kernel.show_channel(when, dt, *own, state.scratch, state.shown[channel], channel == 1)
+        return state.shown
+
+    def _channel(self, state: FilterState, channel: int) -> tuple[NamedTuple, NamedTuple]:
+        from footplant.live import _kalman as kernel
+
+        return (
+            kernel.ChannelModel(
+                self._variances[channel], self._densities[channel], self._numbers[channel], state.home[channel]
+            ),
+            kernel.ChannelState(
                 state.rings[channel], state.heads[channel], state.counts[channel], state.memories[channel]
-            )  # fmt: skip
-            kernel.step_channel(
-                measured, present, dt, model, own, state.scratch, state.shown[channel], channel == 1
-            )  # fmt: skip
-        return state, *state.shown
+            ),
+        )
 
 
 def _pair(make):

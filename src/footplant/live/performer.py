@@ -1,22 +1,44 @@
 """The performer behind a stream: a character with the proportions of its first poses, and its frames.
 
 Calibration takes one pose: a T-pose or an N-pose (arms down), held still for a moment. Without it the protocol's own
-T-pose is the rest pose, and proportions are taken from the first frames.
+T-pose is the rest pose, and proportions are taken from the first frames. A stream of the upper body alone (a camera, a
+headset) is completed by the target's legs, which stand or sit still: the hips' rotation is then the spine's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
 from footplant.errors import HumanoidError, MotionError
+from footplant.live.avatar import Avatar
 from footplant.live.protocols.sample import BonePlan, PoseSample
-from footplant.live.settings import CALIBRATION_POSE
+from footplant.live.settings import CALIBRATION_POSE, STREAM
 from footplant.skeleton import Character, Roles, Skeleton
+
+BODIES = ("auto", "whole", "upper", "seated")
+"""What of the performer drives the character: all of it, or what is above the hips, standing or sitting; auto: all of
+it, or the upper body where no legs are sent."""
+LEGS = tuple(f"{side}_{part}" for side in ("left", "right") for part in ("upper_leg", "lower_leg", "foot", "toes"))
+"""Roles that an upper body lacks."""
+ARMS_DOWN = np.radians(70.0)
+"""Angle of arms that nobody sends below the horizontal."""
+
+
+@dataclass(frozen=True, eq=False)
+class StillLegs:
+    """Hips and legs that do not move."""
+
+    place: NDArray
+    """(3,) metres: the hips."""
+    facing: NDArray
+    """(4,) rotation of the hips."""
+    spine: int
+    """Joint that takes the rotation of the performer's hips."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +55,26 @@ class Performer:
     """(N, 4) rotations of the bones in the rest pose."""
     pose: str
     """"T-pose" or "N-pose" if one was held at calibration, "assumed T-pose" otherwise."""
+    followed: NDArray = field(default_factory=lambda: np.zeros(0, bool))
+    """(N,) bones that the performer moves."""
+    home_rotations: NDArray = field(default_factory=lambda: np.zeros((0, 4)))
+    """(N, 4) rotations without data."""
+    legs: StillLegs | None = None
+    """None if the performer moves them."""
+
+    def __post_init__(self) -> None:
+        """Fill in what a whole performer has."""
+        if not len(self.followed):
+            followed = np.zeros(len(self.plan), bool)
+            followed[self.sensors] = True
+            object.__setattr__(self, "followed", followed)
+        if not len(self.home_rotations):
+            object.__setattr__(self, "home_rotations", self.rest_rotations)
+
+    @property
+    def tracked(self) -> int:
+        """Bone that tells whether there is data."""
+        return int(np.flatnonzero(self.followed)[0])
 
     def frame(self, positions: NDArray, rotations: NDArray, out: NDArray) -> NDArray:
         """Return the root's position, (3,) metres; write the local rotations of the joints to `out` (J, 4)."""
@@ -42,7 +84,108 @@ class Performer:
             from footplant.live import _bones as bones
 
             bones.local_from_world(self.character.skeleton.parents, self.sensors, rotations, out)
-        return positions[self.sensors[0]]
+        if self.legs is None:
+            return positions[self.sensors[0]]
+        turned = rotation.multiply(rotation.inverse(self.legs.facing), out[0])
+        out[self.legs.spine] = rotation.normalize(rotation.multiply(turned, out[self.legs.spine]))
+        out[0] = self.legs.facing
+        return self.legs.place
+
+    def differs(self, positions: NDArray, fresh: NDArray) -> bool:
+        """Return whether bones (N, 3) that are fresh (N,) are of another body, or are bones that this one lacks."""
+        known = np.zeros(len(self.plan), bool)
+        known[self.sensors] = True
+        if (fresh & ~known).any():
+            return True
+        if self.legs is not None and self.pose != FORCED and (fresh & ~self.followed).any():
+            return True
+        joints = np.flatnonzero(fresh[self.sensors] & self.followed[self.sensors])[1:]
+        lengths = np.linalg.norm(self.character.skeleton.offsets[joints], axis=1)
+        if self.plan.is_local:
+            vectors = positions[self.sensors[joints]]
+        else:
+            above = self.sensors[self.character.skeleton.parents[joints]]
+            vectors = positions[self.sensors[joints]] - positions[above]
+        off = np.abs(np.linalg.norm(vectors, axis=1) - lengths)
+        return len(joints) >= 6 and bool(off.sum() > STREAM.other_lengths * lengths.sum())
+
+
+FORCED = "upper body, as asked"
+
+
+def meet(
+    samples: Sequence[PoseSample], name: str, target: Character, body: str = "auto", *, calibrated: bool = False
+) -> Performer:
+    """Build a performer from some frames; the error says why there is none yet.
+
+    target: completes a stream of the upper body. body: one of `BODIES`. calibrated: whether a pose has to be held.
+    """
+    plan = samples[-1].plan
+    samples = [sample for sample in samples if sample.plan.names == plan.names]
+    legs = np.isin(np.arange(len(plan)), [plan.index[n] for role in LEGS for n in plan.roles.get(role, ())])
+    seen = np.mean([sample.present for sample in samples], axis=0) > CALIBRATION_POSE.missing
+    still = body in ("upper", "seated") or (body == "auto" and not seen[legs].any())
+    if still:
+        seen = seen & ~legs
+    make = calibrate if calibrated else assume
+    if not (still and plan.is_local and seen.any()):
+        return make(samples, name)
+    performer = make(_completed(plan, samples, seen, target), name)
+    skeleton = performer.character.skeleton
+    home = _home(plan, performer, seen, seated=body == "seated")
+    places = skeleton.posed(home[performer.sensors])[0]
+    hips = np.array([0.0, places[0, 1] - places[:, 1].min(), 0.0])
+    spine = int(np.flatnonzero(performer.sensors == plan.index[plan.roles["spine"][0]])[0])
+    facing = _facing(rotation.mean(np.stack([sample.rotations[0] for sample in samples])) if seen[0] else None)
+    pose = FORCED if body != "auto" else "upper body"
+    return replace(
+        performer, followed=seen, home_rotations=home, legs=StillLegs(hips, facing, spine), pose=pose,
+    )  # fmt: skip
+
+
+def _completed(plan: BonePlan, samples: Sequence[PoseSample], seen: NDArray, target: Character) -> list[PoseSample]:
+    """Return samples in which the required bones that are not seen are the target's, at the performer's size."""
+    avatar = Avatar(target)
+    skeleton, roles = target.skeleton, target.require_roles()
+    avatar.pose(np.zeros(3), humanoid.reference_pose(skeleton, roles))
+    template = {bone: row[:3] for bone, row in zip(avatar.names, avatar.local)}
+    needed = [plan.index[names[0]] for role in REQUIRED if (names := plan.roles.get(role)) and names[0] in template]
+    lacking = np.array([bone for bone in needed if not seen[bone]])
+    common = [b for b in np.flatnonzero(seen) if b > 0 and plan.names[b] in template]
+    ours = sum(np.linalg.norm(template[plan.names[b]]) for b in common)
+    theirs = sum(np.linalg.norm(np.median([s.positions[b] for s in samples], axis=0)) for b in common)
+    scale = theirs / ours if ours > 1e-6 and theirs > 1e-6 else 1.0
+    found = []
+    for sample in samples:
+        positions, rotations, present = sample.positions.copy(), sample.rotations.copy(), sample.present & seen
+        for bone in lacking:
+            positions[bone] = scale * template[plan.names[bone]]
+        rotations[lacking], present[lacking] = plan.t_pose[lacking], True
+        found.append(replace(sample, positions=positions, rotations=rotations, present=present))
+    return found
+
+
+def _home(plan: BonePlan, performer: Performer, seen: NDArray, *, seated: bool) -> NDArray:
+    """Return (N, 4) rotations without data: arms that nobody sends hang down, legs stand or sit."""
+    home = np.array(performer.rest_rotations)
+    turns = {f"{side}_upper_arm": ("z", sign * ARMS_DOWN) for side, sign in (("left", 1.0), ("right", -1.0))}
+    if seated:
+        for side in ("left", "right"):
+            turns[f"{side}_upper_leg"] = ("x", np.pi / 2)
+            turns[f"{side}_lower_leg"] = ("x", -np.pi / 2)
+    for role, (axis, angle) in turns.items():
+        bone = plan.index[plan.roles[role][0]]
+        if not seen[bone]:
+            home[bone] = rotation.from_axis_angle(rotation.AXES[axis], np.array(angle))
+    return home
+
+
+def _facing(hips: NDArray | None) -> NDArray:
+    """Return the rotation about the vertical that faces as the hips do; T-poses face −z."""
+    if hips is None:
+        return np.array(rotation.IDENTITY)
+    ahead = rotation.rotate(hips, np.array([0.0, 0.0, -1.0]))
+    return rotation.from_axis_angle(rotation.AXES["y"], np.arctan2(-ahead[0], -ahead[2]))
 
 
 def assume(samples: Sequence[PoseSample], name: str = "performer") -> Performer:

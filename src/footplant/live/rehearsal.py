@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from footplant import samples
 from footplant.live.actor import ActorSettings, MakePuppeteer
 from footplant.live.puppeteer import Puppeteer
@@ -21,8 +23,7 @@ def rehearse(
     """Drive a character by some frames of a sample walk, with a gap; return the number of poses."""
     clip = samples.load("walk")
     performer = PoseEncoder("vmc", clip.character)
-    settings = settings or ActorSettings()
-    settings = ActorSettings(False, settings.half_life, settings.lag, settings.gaps)
+    settings = replace(settings or ActorSettings(), calibrate=False)
     stage = LiveStage("vmc", target, make, settings)
     poses = 0
     for frame in range(FRAMES):
@@ -30,8 +31,8 @@ def rehearse(
         if not 12 <= frame < 15:
             data = performer.encode(clip.motion.root[frame], clip.motion.rotations[frame], now)
             stage.feed(data, "rehearsal", now)
-        for _, _, pose in stage.poses(now):
+        for shown in stage.poses(now):
             poses += 1
             if encoder is not None:
-                encoder.encode(pose.root, pose.rotations, now)
+                encoder.encode(shown.pose.root, shown.pose.rotations, shown.time)
     return poses

@@ -37,33 +37,67 @@ class ControllerSettings:
 
 @dataclass(frozen=True)
 class ClockSettings:
-    """Clock synchronisation (`clock`)."""
+    """When poses were made (`clock`). Chosen on `benchmarks/live_wire.py --simulate`."""
 
-    jump: float = 0.5
-    """Seconds of difference from the estimate at which a sender's clock has been reset."""
-    earlier: float = 0.2
-    """Gain of the offset for poses that arrive earlier than expected. Latency can only add time, so early arrivals
-    determine the offset."""
-    later: float = 0.005
-    """Gain of the offset for poses that arrive later than expected."""
-    rate_gain: float = 0.1
-    """Gain of the running mean of intervals."""
+    usual_rate: float = 60.0
+    """Poses per second before any interval is known."""
+    window: int = 32
+    """Poses over which intervals are medians and stamps are judged. Doubled, a change of rate takes half a second to be
+    noticed at 60 Hz; halved, a burst of jitter changes the rate."""
+    far: int = 8
+    """Poses over which the interval of arrivals is measured."""
+    judged: int = 6
+    """Poses before stamps, or a latency that has increased, are judged."""
+    still: float = 0.1
+    """Fraction of stamps that may stand still or go back in a clock that is used."""
+    worse: float = 1.2
+    """Ratio of the deviation of stamps from arrivals to that of equal intervals: beyond it stamps are too coarse."""
+    tick: float = 0.001
+    """Seconds of deviation that are always allowed."""
+    most_ahead: float = 0.1
+    """Seconds by which a stamp may be ahead of arrivals before it has jumped."""
+    stall: float = 0.25
+    """Seconds of delay beyond which a pose waited in a stall: it does not count as jitter."""
+    increased: float = 0.12
+    """Seconds for which everything has to come that late before latency has increased for good."""
+    memory: float = 2.0
+    """Seconds over which the smallest delay is taken."""
+    faster: float = 0.02
+    """Fraction by which time may run faster to be in step with the sender again."""
+    slower: float = 0.1
+    """Fraction by which it may run slower: what is shown too early has nothing to show."""
+    waits: int = 256
+    """Poses over which jitter is measured."""
+    in_time: float = 0.98
+    """Fraction of poses that the jitter buffer waits for. At 0.9, jitter of 10 ms shows; at 1, one straggler counts."""
 
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """How samples of a stream become poses (`actor`)."""
+    """How samples of a stream become poses (`actor`, `stage`)."""
 
     first_frames: int = 5
     """Samples from which proportions are measured without a calibration pose."""
     held: float = 1.0
     """Seconds for which a calibration pose has to be held."""
-    late: float = 1.6
-    """Intervals after which a pose that has not arrived is missed."""
-    early: float = 0.002
-    """Seconds by which a pose may be older than what is shown and still count."""
-    most_behind: int = 3
-    """Consecutive poses that may arrive too late before the clock offset is estimated anew."""
+    late: float = 0.6
+    """Intervals after its time until which a pose is waited for when nothing later is known."""
+    denser: int = 24
+    """Samples that are used within the latency budget at most; denser ones are thinned."""
+    rise: float = 0.1
+    """Seconds of delay that the jitter buffer may gain per second: motion slows down by that fraction."""
+    fall: float = 0.02
+    """Seconds of delay that it may lose per second."""
+    lapse: float = 0.15
+    """Seconds without a bone, and four intervals, after which another source may send it."""
+    gone: float = 0.25
+    """Seconds of silence after which a new sender takes a silent actor over."""
+    other_lengths: float = 0.04
+    """Relative difference of bone lengths that makes another performer; senders' own noise stays below 1 %."""
+    other_poses: int = 12
+    """Consecutive poses with other lengths or bones before the performer is measured anew."""
+    crossfade: float = 0.4
+    """Seconds in which the character goes over to a new performer."""
     position_noise: float = 0.002
     """Metres per axis; assumed sensor noise."""
     rotation_noise: float = math.radians(1.0)

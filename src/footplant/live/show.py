@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.errors import MotionError
-from footplant.live.actor import Actor
+from footplant.live.actor import Shown
 from footplant.live.protocols import natnet
 from footplant.live.protocols.natnet_poses import NatNetReceiver
 from footplant.live.protocols.recording import Recorder
-from footplant.live.puppeteer import PuppetPose
 from footplant.live.stage import LiveStage
 from footplant.live.wire import Inlet
 from footplant.motion import Motion
@@ -29,8 +28,8 @@ ASK_EVERY = 2.0
 """Seconds between two requests for NatNet's definitions."""
 MOST_LATENCIES = 1 << 14
 
-SendPose = Callable[[int, Actor, PuppetPose], None]
-"""Gets the actor's index, the actor, and the pose to show."""
+SendPose = Callable[[Shown, bool], None]
+"""Gets a pose, and whether it is the latest of its actor: after a stall only the latest are worth sending."""
 
 
 @dataclass
@@ -60,20 +59,33 @@ def perform(
     recorder: Recorder | None = None,
     status: Callable[[Latencies], None] | None = None,
 ) -> Latencies:
-    """Drive a stage by incoming datagrams until `stop` returns True."""
-    latencies, shown, asked = Latencies(), 0.0, -ASK_EVERY
+    """Drive a stage by incoming datagrams until `stop` returns True.
+
+    The stage's time starts with the first datagram and is what the recorder writes: what is recorded gives the same
+    poses again, bit for bit.
+    """
+    latencies, shown, asked = Latencies(), -STATUS_EVERY, -ASK_EVERY
+    begun: float | None = None
     while not stop():
-        inlet.wait(SHORTEST_SLEEP)
+        wait = SHORTEST_SLEEP
+        if begun is not None:
+            wait = min(wait, stage.due - (time.perf_counter() - begun))
+        inlet.wait(wait)
         completed: float | None = None
         for arrival in inlet.drain():
+            begun = arrival.when if begun is None else begun
+            when = arrival.when - begun
             if recorder is not None:
-                recorder.add(arrival.data, arrival.sender, arrival.when)
-            if stage.feed(arrival.data, arrival.sender, arrival.when):
+                recorder.add(arrival.data, arrival.sender, when)
+            if stage.feed(arrival.data, arrival.sender, when):
                 completed = arrival.when if completed is None else completed
         now = time.perf_counter()
-        for number, actor, pose in stage.poses(now):
-            send(number, actor, pose)
-            if completed is not None:
+        if begun is not None:
+            poses = stage.poses(now - begun)
+            latest = {pose.number: pose for pose in poses}
+            for pose in poses:
+                send(pose, pose is latest[pose.number])
+            if completed is not None and poses:
                 latencies.add(time.perf_counter() - completed)
         if status is not None and now - shown > STATUS_EVERY:
             status(latencies)
@@ -81,6 +93,8 @@ def perform(
         if stage.protocol == "natnet" and now - asked > ASK_EVERY:
             asked = now
             ask_for_definitions(stage, inlet)
+    if recorder is not None and begun is not None:
+        recorder.end(stage.now)
     return latencies
 
 

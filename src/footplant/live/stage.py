@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError
-from footplant.live.actor import Actor, ActorSettings, MakePuppeteer
+from footplant.live.actor import Actor, ActorSettings, MakePuppeteer, Shown, Source
 from footplant.live.avatar import Avatar, RokokoJoints
 from footplant.live.protocols import natnet, rokoko, vmc, xsens
 from footplant.live.protocols.natnet_poses import NatNetReceiver
 from footplant.live.protocols.sample import PoseSample
-from footplant.live.puppeteer import Puppeteer, PuppetPose
+from footplant.live.puppeteer import Puppeteer
+from footplant.live.settings import STREAM
 from footplant.skeleton import Character
 
 MOST_SENDERS = 64
-"""Senders of one stream that are accepted; more are an attack."""
+"""Senders of one stream that are remembered; those that have fallen silent are forgotten first."""
+COUNTED = ("ignored", "duplicates", "late")
+"""What receivers count."""
 
 
 class Receiver(Protocol):
@@ -35,6 +39,11 @@ class Receiver(Protocol):
 
     def poll(self, now: float) -> list[PoseSample]:
         """Return poses that have waited too long for missing parts."""
+        ...
+
+    @property
+    def deadline(self) -> float:
+        """Seconds beyond which `poll` returns something; infinity if it has nothing."""
         ...
 
 
@@ -58,7 +67,12 @@ def protocol_of(data: bytes) -> str:
 
 @dataclass
 class LiveStage:
-    """The actors of a stream, each driven by its sender."""
+    """The actors of a stream.
+
+    An actor is an identity, not a port: the name that the protocol gives it, or, in VMC, whoever sends. A sender that
+    is new takes over an actor that has fallen silent, joins the only one, or becomes one more. Everything happens in
+    the order of its time, so that the poses follow from the datagrams and their times alone.
+    """
 
     protocol: str
     """One of `PORTS`."""
@@ -67,7 +81,7 @@ class LiveStage:
     settings: ActorSettings = field(default_factory=ActorSettings)
     most_actors: int = 1
     """Number of actors that are driven; later ones are only counted."""
-    actors: dict[Hashable, Actor] = field(default_factory=dict)
+    actors: list[Actor] = field(default_factory=list)
     refused: Counter = field(default_factory=Counter)
     """Reason → number of datagrams or poses dropped."""
 
@@ -76,50 +90,121 @@ class LiveStage:
         if self.protocol not in RECEIVERS:
             raise FormatError(f"expected a protocol among {', '.join(RECEIVERS)}, got {self.protocol!r}")
         self.receivers: dict[Hashable, Receiver] = {}
+        """Sender → its receiver, that of the longest silence first."""
         self.datagrams = 0
-        self._pending: dict[Hashable, list[PoseSample]] = {}
+        self.now = 0.0
+        """Seconds: the last time that was passed."""
+        self._heard: dict[Hashable, float] = {}
+        self._sources: dict[tuple[Hashable, str], tuple[Actor, Source]] = {}
+        self._counts: Counter = Counter()
+        self._shown: list[Shown] = []
 
     def feed(self, data: bytes, sender: Hashable, now: float) -> int:
         """Take a datagram that arrived at `now` from a sender; return how many poses it completed."""
+        self._advance(now)
         self.datagrams += 1
         receiver = self.receivers.get(sender)
         if receiver is None:
-            if len(self.receivers) >= MOST_SENDERS:
+            if len(self.receivers) >= MOST_SENDERS and not self._forget(now):
                 self.refused["too many senders"] += 1
                 return 0
             receiver = self.receivers[sender] = RECEIVERS[self.protocol]()
-        return self._keep(sender, receiver.feed(data, now))
+        self._heard[sender] = now
+        return self._take(sender, receiver.feed(data, now), now)
 
-    def poses(self, now: float) -> list[tuple[int, Actor, PuppetPose]]:
-        """Return what to show at `now`, for actors that are due: index of the actor, the actor and the pose."""
-        for sender, receiver in self.receivers.items():
-            self._keep(sender, receiver.poll(now))
-        shown = []
-        for number, (key, actor) in enumerate(self.actors.items()):
-            samples = self._pending.get(key)
-            pose = actor.take(samples, now) if samples else actor.tick(now)
-            if samples:
-                samples.clear()
-            if pose is not None:
-                shown.append((number, actor, pose))
+    def poses(self, now: float) -> list[Shown]:
+        """Return what is due by `now`, in the order of time; more than one pose of an actor after a stall of ours."""
+        self._advance(now)
+        shown, self._shown = self._shown, []
         return shown
 
-    def _keep(self, sender: Hashable, samples: list[PoseSample]) -> int:
+    @property
+    def due(self) -> float:
+        """Seconds at which something is due next; infinity if nothing is."""
+        moments = [actor.due for actor in self.actors] + [one.deadline for one in self.receivers.values()]
+        return min(moments, default=math.inf)
+
+    def _advance(self, now: float) -> None:
+        """Let everything happen that is due by `now`, in its order."""
+        self.now = max(self.now, now)
+        while True:
+            moment, sender, actor = now, None, None
+            for one in self.actors:
+                if one.due <= moment:
+                    moment, actor = one.due, one
+            for key, receiver in self.receivers.items():
+                if receiver.deadline <= moment:
+                    moment, sender = receiver.deadline, key
+            if sender is not None:
+                self._take(sender, self.receivers[sender].poll(moment), moment)
+            elif actor is not None:
+                self._shown.append(actor.show()._replace(number=self.actors.index(actor)))
+            else:
+                return
+
+    def _take(self, sender: Hashable, samples: list[PoseSample], now: float) -> int:
         for sample in samples:
-            # a VMC sender is one actor; other protocols identify actors
-            key = sender if self.protocol == "vmc" else sample.actor
-            if key not in self.actors:
-                if len(self.actors) >= self.most_actors:
-                    self.refused["more actors than are driven"] += 1
-                    continue
-                name = sample.actor or f"actor {len(self.actors) + 1}"
-                self.actors[key] = Actor(self.target, self.make, self.settings, name)
-            self._pending.setdefault(key, []).append(sample)
+            found = self._sources.get((sender, sample.actor)) or self._attach(sender, sample, now)
+            if found is not None:
+                actor, source = found
+                actor.take(sample, source, now)
         return len(samples)
 
+    def _attach(self, sender: Hashable, sample: PoseSample, now: float) -> tuple[Actor, Source] | None:
+        """Return the actor of a new sender, and it as a source of that actor."""
+        actor = self._actor_for(sender, sample, now)
+        if actor is None:
+            self.refused["more actors than are driven"] += 1
+            return None
+        source = Source(_place(sender))
+        actor.attach(source)
+        found = self._sources[sender, sample.actor] = (actor, source)
+        return found
+
+    def _actor_for(self, sender: Hashable, sample: PoseSample, now: float) -> Actor | None:
+        named = sample.actor
+        for actor in self.actors:
+            if named and actor.name == named:
+                return actor
+        if not named and self.most_actors == 1 and self.actors:
+            return self.actors[0]
+        silent = [actor for actor in self.actors if now - actor.last() > STREAM.gone]
+        if silent:
+            # rather one whose sender was on the same machine, and the one that has been silent longest
+            host = _place(sender).rpartition(":")[0]
+            actor = min(silent, key=lambda a: (all(host not in s.name for s in a.sources), a.last()))
+            actor.name = named or actor.name
+            return actor
+        if not sample.present[0] and not named and self.actors:
+            # hands or a face: somebody's
+            return self.actors[0] if len(self.actors) == 1 else None
+        if len(self.actors) >= self.most_actors:
+            return None
+        actor = Actor(self.target, self.make, self.settings, named or f"actor {len(self.actors) + 1}")
+        self.actors.append(actor)
+        return actor
+
+    def _forget(self, now: float) -> bool:
+        """Forget the sender that has been silent longest; False if all of them are sending."""
+        sender = min(self._heard, key=lambda key: self._heard[key])
+        if now - self._heard[sender] < STREAM.gone:
+            return False
+        receiver = self.receivers.pop(sender)
+        del self._heard[sender]
+        for what in COUNTED:
+            self._counts[what] += getattr(receiver, what)
+        for key in [key for key in self._sources if key[0] == sender]:
+            actor, source = self._sources.pop(key)
+            actor.detach(source)
+        return True
+
     def count(self, what: str) -> int:
-        """Return the sum over senders of a counter: "ignored", "duplicates" or "late"."""
-        return sum(getattr(receiver, what) for receiver in self.receivers.values())
+        """Return the sum over senders of a counter: one of `COUNTED`."""
+        return self._counts[what] + sum(getattr(receiver, what) for receiver in self.receivers.values())
+
+
+def _place(sender: Hashable) -> str:
+    return f"{sender[0]}:{sender[1]}" if isinstance(sender, tuple) else str(sender)
 
 
 class PoseEncoder:
@@ -136,9 +221,14 @@ class PoseEncoder:
             hips = float(character.skeleton.rest_world[0][character.require_roles()["hips"], 1])
             self._rokoko = rokoko.RokokoSender(self._joints.names, name, character.height, hips, fps)
 
-    def encode(self, root: NDArray, rotations: NDArray, time: float) -> bytes:
-        """Return the datagram of a pose, (3,) metres and (J, 4) local; time: seconds on a clock known to receivers."""
+    def encode(
+        self, root: NDArray, rotations: NDArray, time: float, expressions: Mapping[str, float] | None = None
+    ) -> bytes:
+        """Return the datagram of a pose, (3,) metres and (J, 4) local; time: seconds on a clock known to receivers.
+
+        expressions: name → weight; only VMC carries them.
+        """
         local = self._avatar.pose(root, rotations)
         if self._vmc is not None:
-            return self._vmc.encode(local, time)
+            return self._vmc.encode(local, time, expressions)
         return self._rokoko.encode(*self._joints.pose(), time)

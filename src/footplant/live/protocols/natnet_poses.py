@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from footplant import rotation
@@ -58,6 +60,9 @@ class NatNetReceiver:
         elif found is None:
             self.ignored += 1
         return []
+
+    deadline = math.inf
+    """Seconds: frames are never partial."""
 
     def poll(self, now: float) -> list[PoseSample]:
         """Return nothing: frames are never partial."""

@@ -27,6 +27,7 @@ class Datagram(NamedTuple):
     sender: int
     """Number of the sender: 0 for the first that sent something, 1 for the second …"""
     data: bytes
+    """Empty at the end of a recording."""
 
 
 class Recorder:
@@ -54,6 +55,11 @@ class Recorder:
             number = min(number, 0xFFFF)
         self._file.write(_HEAD.pack(now - self._begun, number, len(data), zlib.crc32(data)) + data)
         self.count += 1
+
+    def end(self, now: float) -> None:
+        """Write when the recording ended: a record of no bytes."""
+        if self._begun is not None:
+            self._file.write(_HEAD.pack(now - self._begun, 0, 0, zlib.crc32(b"")))
 
 
 def read(path: str | Path) -> Iterator[Datagram]:

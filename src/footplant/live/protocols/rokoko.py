@@ -97,6 +97,9 @@ class RokokoReceiver:
                 samples.append(PoseSample(PLAN, name, positions, rotations, given & sane, time))
         return samples
 
+    deadline = math.inf
+    """Seconds: poses are never partial."""
+
     def poll(self, now: float) -> list[PoseSample]:
         """Return nothing: frames are never partial."""
         return []

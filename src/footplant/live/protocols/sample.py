@@ -62,6 +62,10 @@ class PoseSample:
     """Seconds on the sender's clock, or None."""
     number: int | None = None
     """The sender's frame counter, or None."""
+    arrived: float | None = None
+    """Seconds on our clock at which its first datagram arrived; None: when it was completed."""
+    expressions: Mapping[str, float] | None = None
+    """Expression (blend shape) → weight, as sent; None if none was sent."""
 
 
 def checked(positions: ArrayLike, rotations: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:

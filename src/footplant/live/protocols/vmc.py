@@ -3,14 +3,14 @@
 A sender sends the root of its model and local transforms of Unity's human bones, left-handed, y up, in metres. A pose
 has no number and spans several datagrams; it is complete when every bone that usually arrives has arrived, when the
 sender's time changes, when a bone arrives again, or after a timeout. Bones that did not arrive are marked as absent:
-the filter bridges them.
+the filter bridges them. Expressions (blend shapes) are those of the last `Blend/Apply`.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,10 @@ ECHO = 0.004
 """Seconds within which an identical datagram is a network duplicate and not another pose."""
 LATE = 1.0
 """Seconds by which a sender's time may step back: a datagram was overtaken. Beyond that its clock was reset."""
+FORWARD, MOST_LATE = 10, 3
+"""Steps forward after which a clock is believed to run forward, and datagrams overtaken in a row until it is not."""
+MOST_EXPRESSIONS = 256
+"""Expressions of one sender that are kept; ARKit has 52."""
 _MIRROR = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
 """Position (x, y, z) and rotation (w, x, y, z) between left- and right-handed axes: z is mirrored."""
 _W_FIRST = np.array([6, 3, 4, 5])
@@ -62,6 +66,9 @@ class _Shape:
         fixed = np.ones(len(words), bool)
         slots: list[int] = []
         rows: list[int] = []
+        self.expressions: dict[str, int] = {}
+        """Name → where its weight is."""
+        self.applies = False
         self.time_at: int | None = None
         self.root_at: int | None = None
         self.time_first = True
@@ -82,13 +89,20 @@ class _Shape:
                 fixed[start // 4] = False
                 self.time_at = start // 4
                 self.time_first = not slots
-            elif address.startswith("/VMC/Ext/Blend/") and tags == "sf" and end - start >= 8:
-                fixed[end // 4 - 1] = False
+            elif address == "/VMC/Ext/Blend/Val" and tags == "sf" and end - start >= 8:
+                name, place = _name_at(data, start, end)
+                if name is None or place + 4 != end:
+                    return
+                fixed[place // 4] = False
+                self.expressions[name] = place // 4
+            elif address == "/VMC/Ext/Blend/Apply":
+                self.applies = True
             elif address in _MOTION:
                 return
-        self.is_known = bool(slots)
+        self.is_known = bool(slots or self.expressions)
         self.slots = np.array(slots, np.int64)
         self.rows = np.array(rows, np.int64)[:, None] + np.arange(7)
+        self.weights_at = np.array(list(self.expressions.values()), np.int64)
         self._fixed = np.flatnonzero(fixed)
         self._words = words[self._fixed]
 
@@ -105,7 +119,7 @@ def _name_at(data: bytes, start: int, end: int) -> tuple[str | None, int]:
     return data[start:stop].decode("utf-8", "replace"), stop + 4 - (stop - start) % 4
 
 
-_MOTION = ("/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos", "/VMC/Ext/T")
+_MOTION = ("/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos", "/VMC/Ext/T", "/VMC/Ext/Blend/Val")
 MOST_SHAPES = 32
 """Datagram shapes that are cached per sender."""
 
@@ -127,7 +141,10 @@ class VmcReceiver:
         self._age = np.full(len(PLAN), EXPECTED_WITHIN)
         self._root: tuple[NDArray, NDArray] | None = None
         self._time: float | None = None
+        self._forward = self._overtaken = 0
         self._begun: float | None = None
+        self._weights: dict[str, float] = {}
+        self._expressions: dict[str, float] | None = None
         self._recent: list[tuple[bytes, float]] = []
         self._shapes: dict[int, list[_Shape]] = {}
 
@@ -154,6 +171,11 @@ class VmcReceiver:
             done += self._flush()
         return done
 
+    @property
+    def deadline(self) -> float:
+        """Seconds: when an incomplete pose is used as it is; infinity if there is none."""
+        return math.inf if self._begun is None else self._begun + TIMEOUT
+
     def _learn(self, data: bytes, found: list[osc.Found]) -> _Shape | None:
         """Return the shape of a datagram, and cache it, if it is a usual one."""
         shape = _Shape(data, found)
@@ -176,16 +198,36 @@ class VmcReceiver:
             done += self._take_time(time, shape.time_at is not None)
         if shape.root_at is not None:
             self._take_root(tuple(floats[shape.root_at : shape.root_at + 7].tolist()))
-        if self._fresh[shape.slots].any():
-            done += self._flush()
-        with np.errstate(invalid="ignore"):
-            self._values[shape.slots] = floats[shape.rows]
-        self._fresh[shape.slots] = True
-        if self._begun is None:
-            self._begun = now
+        if len(shape.slots):
+            if self._fresh[shape.slots].any():
+                done += self._flush()
+            with np.errstate(invalid="ignore"):
+                self._values[shape.slots] = floats[shape.rows]
+            self._fresh[shape.slots] = True
+            if self._begun is None:
+                self._begun = now
+        if shape.expressions:
+            self._weigh(zip(shape.expressions, floats[shape.weights_at].tolist()))
+        if shape.applies:
+            self._apply(now)
         if not shape.time_first:
             done += self._take_time(time, True)
         return done
+
+    def _weigh(self, weights: Iterable[tuple[str, float]]) -> None:
+        """Take weights of expressions, which count when they are applied."""
+        for name, weight in weights:
+            if not math.isfinite(weight) or (len(self._weights) >= MOST_EXPRESSIONS and name not in self._weights):
+                self.ignored += 1
+            else:
+                self._weights[name] = weight
+
+    def _apply(self, now: float) -> None:
+        """Let the weights count; an app that sends nothing else has sent a pose without bones."""
+        if self._weights:
+            self._expressions = dict(self._weights)
+            if self._begun is None:
+                self._begun = now
 
     def _take(self, data: bytes, found: list[osc.Found], now: float) -> list[PoseSample]:
         """Take the messages of a datagram, one by one."""
@@ -211,6 +253,13 @@ class VmcReceiver:
                 done += self._take_time(_seconds(arguments), True)
             elif address == "/VMC/Ext/Root/Pos":
                 self._take_root(_seven(arguments))
+            elif address == "/VMC/Ext/Blend/Val":
+                if len(arguments) >= 2 and isinstance(arguments[0], str) and type(arguments[1]) is float:
+                    self._weigh([(arguments[0], arguments[1])])
+                else:
+                    self.ignored += 1
+            elif address == "/VMC/Ext/Blend/Apply":
+                self._apply(now)
         return done
 
     def _take_time(self, time: float | None, said: bool) -> list[PoseSample]:
@@ -220,16 +269,22 @@ class VmcReceiver:
             self.ignored += 1
             return []
         done = self._flush()
+        self._forward = self._forward + 1 if self._time is None or time > self._time else 0
         self._time = time
         return done
 
     def poll(self, now: float) -> list[PoseSample]:
         """Return the pose that has waited too long for missing bones, if there is one."""
-        return self._flush() if self._begun is not None and now - self._begun > TIMEOUT else []
+        return self._flush() if now >= self.deadline else []
 
     def _is_late(self, times: Sequence[float | None]) -> bool:
+        """Return whether datagrams with these times were overtaken, in a stream whose clock runs forward."""
         last = self._time
-        return last is not None and bool(times) and all(time is not None and 0 < last - time < LATE for time in times)
+        if last is None or not times or not all(time is not None and 0 < last - time < LATE for time in times):
+            self._overtaken = 0
+            return False
+        self._overtaken += 1
+        return self._forward >= FORWARD and self._overtaken <= MOST_LATE
 
     def _take_root(self, numbers: tuple[float, ...] | None) -> None:
         if numbers is None:
@@ -249,15 +304,19 @@ class VmcReceiver:
         places, turns, sane = checked(self._values[:, :3] * _MIRROR[:3], self._values[:, _W_FIRST] * _MIRROR[3:])
         present = self._fresh & sane
         self.ignored += int((self._fresh & ~sane).sum())
-        self._age[present] = 0
-        self._age[~present] += 1
+        if present.any():
+            self._age[present] = 0
+            self._age[~present] += 1
         if self._root is not None and present[0]:
             root_place, root_turn = self._root
             places[0] = root_place + rotation.rotate(root_turn, places[0])
             turns[0] = rotation.multiply(root_turn, turns[0])
         self._fresh[:] = False
-        self._begun = None
-        return [PoseSample(PLAN, self.actor, places, turns, present, self._time)] if present.any() else []
+        arrived, expressions = self._begun, self._expressions
+        self._begun = self._expressions = None
+        if not present.any() and expressions is None:
+            return []
+        return [PoseSample(PLAN, self.actor, places, turns, present, self._time, None, arrived, expressions)]
 
 
 def _seven(arguments: Sequence[osc.Argument]) -> tuple[float, ...] | None:
@@ -278,22 +337,36 @@ class VmcSender:
 
     def __init__(self, names: Sequence[str]) -> None:
         """names: Unity's bone names, in the order in which `encode` gets them."""
+        self._names = tuple(names)
+        self._lay_out(())
+
+    def _lay_out(self, expressions: tuple[str, ...]) -> None:
+        """Lay out the bytes for these expressions."""
+        self._expressions = expressions
         head = [osc.encode("/VMC/Ext/OK", 1), osc.encode("/VMC/Ext/T", 0.0)]
         poses = [osc.encode("/VMC/Ext/Root/Pos", "root", *[0.0] * 7)]
-        poses += [osc.encode("/VMC/Ext/Bone/Pos", name, *[0.0] * 7) for name in names]
+        poses += [osc.encode("/VMC/Ext/Bone/Pos", name, *[0.0] * 7) for name in self._names]
+        weights = [osc.encode("/VMC/Ext/Blend/Val", name, 0.0) for name in expressions]
+        elements = (*head, *poses, *weights, *([osc.encode("/VMC/Ext/Blend/Apply")] if weights else []))
         starts, place = [], len(osc.BUNDLE) + len(osc.IMMEDIATELY)
-        for element in (*head, *poses):
+        for element in elements:
             place += 4 + len(element)
             starts.append(place)
-        self._bytes = bytearray(osc.bundle((*head, *poses)))
+        self._bytes = bytearray(osc.bundle(elements))
         self._floats = np.frombuffer(self._bytes, dtype=">f4")
         self._time_at = starts[1] - 4
-        self._rows = np.array([end // 4 - 7 for end in starts[3:]])[:, None] + np.arange(7)
+        bones = 3 + len(self._names)
+        self._rows = np.array([end // 4 - 7 for end in starts[3:bones]])[:, None] + np.arange(7)
+        self._weights_at = np.array([end // 4 - 1 for end in starts[bones : bones + len(weights)]], np.int64)
         # the model stays at the origin: the hips carry its position
         self._floats[starts[2] // 4 - 1] = 1.0
 
-    def encode(self, bones: NDArray, time: float) -> bytes:
+    def encode(self, bones: NDArray, time: float, expressions: Mapping[str, float] | None = None) -> bytes:
         """Return one datagram. bones: (B, 7) position (m) and rotation (w, x, y, z) in the parent, right-handed."""
+        if expressions is not None:
+            if tuple(expressions) != self._expressions:
+                self._lay_out(tuple(expressions))
+            self._floats[self._weights_at] = list(expressions.values())
         values = bones * _MIRROR
         self._floats[self._rows[:, :3]] = values[:, :3]
         self._floats[self._rows[:, 3:6]] = values[:, 4:]

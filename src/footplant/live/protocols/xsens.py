@@ -5,6 +5,7 @@ A datagram carries its character, sample number and time; long samples span seve
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass, field
 
@@ -140,9 +141,15 @@ class XsensReceiver:
             done += self._flush(found.character, pending)
         return done
 
+    @property
+    def deadline(self) -> float:
+        """Seconds: when an incomplete pose is used as it is; infinity if there is none."""
+        begun = [pending.begun for pending in self._pending.values() if pending.begun is not None]
+        return min(begun, default=math.inf) + TIMEOUT
+
     def poll(self, now: float) -> list[PoseSample]:
         """Return the poses that have waited too long for missing parts."""
-        late = [(c, p) for c, p in self._pending.items() if p.begun is not None and now - p.begun > TIMEOUT]
+        late = [(c, p) for c, p in self._pending.items() if p.begun is not None and now >= p.begun + TIMEOUT]
         return [sample for character, pending in late for sample in self._flush(character, pending)]
 
     def _flush(self, character: int, pending: _Pending) -> list[PoseSample]:
