@@ -2,8 +2,8 @@
 
 `python benchmarks/live_wire.py [--cases NAME …] [--clip PATH] [--simulate]`. The senders and the OSC codec are the
 benchmark's own. A clip is sent to `footplant puppet` in a process of its own, once undisturbed and once for each row;
-its answers are received over UDP, too. Rows: poses lost, worst speed and acceleration over those of the undisturbed run,
-seconds until the pose is back within 5 cm of the undisturbed one after the disturbance, and lag by cross-correlation.
+its answers are received over UDP, too. Rows: poses lost, worst speed and acceleration over those of the undisturbed
+run, and seconds until the pose is back within 5 cm of the undisturbed one after the disturbance.
 `--simulate` feeds the same datagrams at the same times to the engine without sockets: exact and fast.
 `--lag` measures lag, peaks and punches with and without the filter; `--load` the processing time of several actors.
 """
@@ -25,6 +25,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 import footplant
 from footplant import rotation
@@ -209,10 +210,12 @@ class Row:
 
     events: Callable[[Performance], list[Event]]
     begins: float = AT
-    ends: float = AT
-    """The disturbance: recovery is measured from its end."""
+    ends: float | None = None
+    """The disturbance: recovery is measured from its end; None: it does not end."""
     options: tuple[str, ...] = ()
     seconds: float = SECONDS
+    hz: float = RATE
+    """Rate of the undisturbed run that it is compared with."""
 
 
 def stream(
@@ -288,7 +291,7 @@ def doubled(clip: Performance) -> list[Event]:
 
 def stamped(stamp: Stamp, begins: float = AT) -> Row:
     """Another clock of the sender."""
-    return Row(lambda clip: stream(clip, stamp=stamp), begins=begins)
+    return Row(lambda clip: stream(clip, stamp=stamp), begins=begins, ends=begins)
 
 
 def glitch(metres: float) -> Row:
@@ -386,8 +389,8 @@ ROWS: dict[str, Row] = {
     "glitch 500 m": glitch(500.0),
     "two senders": Row(two_senders),
     "two rivals": Row(rivals),
-    "new performer": Row(new_performer, ends=AT + 0.5, seconds=SECONDS + 2.0),
-    "30 to 120 Hz": Row(rates),
+    "new performer": Row(new_performer, seconds=SECONDS + 2.0),
+    "30 to 120 Hz": Row(rates, ends=AT, hz=120.0),
     "a port for each pose": Row(lambda clip: stream(clip, sender=lambda t, n: n)),
 }
 
@@ -478,14 +481,14 @@ def track(answers: Answers, until: float) -> Track | None:
         stamps = when
     order = np.argsort(stamps, kind="stable")
     stamps, places = stamps[order], world(answers.names, np.stack(answers.rows)[order])
-    keep = np.concatenate([np.diff(stamps) > 1e-6, [True]])
+    keep = np.concatenate([np.diff(stamps) > 2e-3, [True]])
     stamps, places = stamps[keep], places[keep]
     grid = np.arange(max(SETTLED, stamps[0]), min(until, stamps[-1]), 1.0 / RATE)
     if len(grid) < 10:
         return None
-    flat = places.reshape(len(places), -1)
-    on_grid = np.stack([np.interp(grid, stamps, column) for column in flat.T], axis=1)
-    return Track(float(grid[0]), on_grid.reshape(len(grid), -1, 3), int(((stamps >= SETTLED) & (stamps < until)).sum()))
+    # cubic, so that poses at 30 Hz have the acceleration of their motion and not that of a polyline
+    on_grid = CubicSpline(stamps, places)(grid)
+    return Track(float(grid[0]), on_grid, int(((stamps >= SETTLED) & (stamps < until)).sum()))
 
 
 def peaks(found: Track) -> tuple[float, float]:
@@ -500,11 +503,13 @@ def recovery(found: Track, clean: Track, ends: float) -> float:
 
     Each pose is compared with those of the undisturbed run within 80 ms, because the delay may differ.
     """
-    first = found.index(ends)
+    first, finer = found.index(ends), 8
+    frames = np.arange(len(clean.places))
+    fine = CubicSpline(frames, clean.places)(np.arange(0, len(frames) - 1, 1.0 / finer))
     off = []
     for frame in range(first, len(found.places)):
-        at = clean.index(found.start + frame / RATE)
-        near = clean.places[max(at - 5, 0) : at + 6]
+        at = round((found.start + frame / RATE - clean.start) * RATE * finer)
+        near = fine[max(at - 5 * finer, 0) : at + 5 * finer + 1]
         off.append(np.linalg.norm(near - found.places[frame], axis=-1).max(axis=1).min())
     bad = np.flatnonzero(np.array(off) > CLOSE)
     return 0.0 if not len(bad) else (bad[-1] + 1) / RATE
@@ -550,17 +555,20 @@ def rows(
 ) -> dict[str, float]:
     """All rows, each against the undisturbed run of the same length."""
     figures: dict[str, float] = {}
-    long = ROWS["clean"].events, SECONDS + 5.0
     run = simulated if simulate else over_sockets
-    answers, _ = run(stream(performance(clip), seconds=long[1]), long[1], target, options)
-    clean = track(answers, long[1])
-    if clean is None:
-        raise SystemExit("the undisturbed run gave no poses")
-    usual = peaks(clean)
-    print(f"undisturbed: {usual[0]:.1f} m/s, {usual[1]:.0f} m/s²", file=sys.stderr)
+    undisturbed: dict[float, Track] = {}
+    for hz in sorted({ROWS[name].hz for name in names}):
+        answers, _ = run(stream(performance(clip), hz=hz, seconds=SECONDS + 5.0), SECONDS + 5.0, target, options)
+        found = track(answers, SECONDS + 5.0)
+        if found is None:
+            raise SystemExit("the undisturbed run gave no poses")
+        undisturbed[hz] = found
+        print("undisturbed, {:.0f} Hz: {:.1f} m/s, {:.0f} m/s²".format(hz, *peaks(found)), file=sys.stderr)
     print(f"{'':28} {'lost':>6} {'speed':>6} {'accel.':>6} {'recover':>8}  what the receiver says", file=sys.stderr)
     for name in names:
         answers, told, row = run_row(name, clip, target, options, simulate)
+        clean = undisturbed[row.hz]
+        usual = peaks(clean)
         found = track(answers, row.seconds - 0.3)
         said = {k: told.get(k) for k in ("missed", "late", "clock_jumps", "refused", "problems") if told.get(k)}
         if found is None:
@@ -568,9 +576,9 @@ def rows(
             figures[f"live.{name}.poses"] = len(answers.rows)
             continue
         speed, rate = peaks(found)
-        sent = (row.seconds - 0.3 - SETTLED - max(row.ends - row.begins, 0.0)) * RATE
-        lost = max(sent - found.poses, 0.0)
-        back = recovery(found, clean, row.ends) if name != "new performer" else float("nan")
+        ends = row.begins if row.ends is None else row.ends
+        lost = max((row.seconds - 0.3 - SETTLED - (ends - row.begins)) * RATE - found.poses, 0.0)
+        back = float("nan") if row.ends is None else recovery(found, clean, ends)
         print(
             f"{name:28} {lost:6.0f} {speed / usual[0]:6.2f} {rate / usual[1]:6.2f} {back:8.2f}  {said}",
             file=sys.stderr, flush=True,

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,7 +50,7 @@ class CastOptions:
     actors: Annotated[int, typer.Option("--actors", metavar="N", help="Actors to drive; OUT's port counts up.")] = 1
 
 
-class BodyMode(str, Enum):
+class BodyMode(StrEnum):
     """What of the performer drives the character."""
 
     auto = "auto"
@@ -59,7 +59,7 @@ class BodyMode(str, Enum):
     seated = "seated"
 
 
-class RootMode(str, Enum):
+class RootMode(StrEnum):
     """How far the character travels."""
 
     scaled = "scaled"

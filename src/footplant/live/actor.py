@@ -182,7 +182,9 @@ class Actor:
         """Start with the bones of another protocol or skeleton."""
         self._plan = plan
         count = len(plan)
-        self._owner, self._seen = np.full(count, -1), np.full(count, -math.inf)
+        self._owner, self._seen, self._made = np.full(count, -1), np.full(count, -math.inf), np.full(count, -math.inf)
+        limbs = [plan.index[name] for role in performers.REQUIRED for name in plan.roles.get(role, ())]
+        self._limbs = np.isin(np.arange(count), limbs)
         self._positions, self._rotations = np.zeros((count, 3)), rotation.identity(count)
         self.performer, self._waiting, self.due = None, [], math.inf
 
@@ -208,31 +210,33 @@ class Actor:
         mine = self._claim(sample, source, now)
         if not mine.any():
             return
-        self._measure_waits(source.clock, before, made, now, whole=bool(mine.sum() >= sample.present.sum()))
+        self._measure_waits(source.clock, mine, made, now)
         if self.performer is None or self._is_other_performer(now):
             self._meet(now, made)
         if self.performer is None or self._filter is None or self._memory is None:
             return
-        if before is not None and made - before < self.settings.latency / STREAM.denser:
+        if before is not None and 0.0 < made - before < self.settings.latency / STREAM.denser:
             return
         followed = mine & self.performer.followed
         self._filter.measure(self._memory, sample.positions, sample.rotations, followed, made)
         if source is self._primary:
             self._set_delay(made - (made if before is None else before))
-            if made > self._shown_at:
-                self._times.append(made)
-            else:
+            if made <= self._shown_at:
                 self.late += 1
+            elif made != before:
+                self._times.append(made)
         self._schedule()
 
-    def _measure_waits(self, clock: SenderClock, before: float | None, made: float, now: float, whole: bool) -> None:
-        """Tell the clock how long poses took until they could be used; lost ones are interpolated from this one on."""
-        period = clock.period
-        if before is not None:
-            lost = round((made - before) / period) - 1
-            for number in range(1, min(lost, 4) + 1):
-                clock.wait(before + number * period, now)
-        clock.wait(made, now if whole else now + period)
+    def _measure_waits(self, clock: SenderClock, mine: NDArray, made: float, now: float) -> None:
+        """Tell the clock how long bones took until they could be used; lost ones are interpolated from this on."""
+        counted = mine & self._limbs
+        gap = made - float(self._made[counted].min()) if counted.any() else 0.0
+        self._made[mine] = made
+        if gap < STREAM.lapse:
+            for number in range(1, round(gap / clock.period)):
+                # the one after this makes the interpolation smooth
+                clock.wait(made - number * clock.period, now + clock.period)
+        clock.wait(made, now)
 
     def _set_delay(self, passed: float) -> None:
         """Let the delay follow the jitter of all sources, slowly, within the budget."""

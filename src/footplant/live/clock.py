@@ -53,6 +53,14 @@ class SenderClock:
             return now
         passed = now - self._arrived
         claimed = 0.0 if stamp is None or self._stamp is None else stamp - self._stamp
+        if self.trusts_stamps and stamp is not None and stamp == self._stamp:
+            # the rest of the same pose, unless that happens often
+            if passed > 0.5 * self.period:
+                self._pairs.append((0.0, min(passed, 0.1)))
+                self._judge_stamps()
+            if passed <= 0.5 * self.period or self.poses > CLOCK.window:
+                self._arrived = now
+                return self.made
         # a stamp may step by what has passed here or by one pose of a flood, but not by more
         makes_sense = 0.0 < claimed <= CLOCK.most_ahead + 1.5 * max(passed, self.period)
         self._pairs.append((min(claimed, 0.1) if makes_sense else 0.0, min(passed, 0.1)))
@@ -60,7 +68,7 @@ class SenderClock:
         if self.trusts_stamps and makes_sense:
             step = claimed
         else:
-            self.jumps += self.trusts_stamps and claimed != 0.0
+            self.jumps += int(self.trusts_stamps and claimed != 0.0)
             step = self._counted(now)
         self._learn_period(step if self.trusts_stamps else None, now)
         made = self._steered(self.made + step, now, step)
@@ -114,14 +122,13 @@ class SenderClock:
         usual = np.minimum(self.period, 0.1)
         off, jitter = np.sqrt(np.mean((claimed - passed) ** 2)), np.sqrt(np.mean((passed - usual) ** 2))
         still = float(np.mean(claimed <= 0.0))
-        self.trusts_stamps = still <= CLOCK.still and off <= CLOCK.worse * jitter + CLOCK.tick
+        self.trusts_stamps = bool(still <= CLOCK.still and off <= CLOCK.worse * jitter + CLOCK.tick)
 
     def _learn_period(self, step: float | None, now: float) -> None:
         """Learn the median interval: of stamps, or of arrivals over several poses, in which jitter averages out."""
         self._arrivals.append(now)
         if step is None:
-            count = len(self._arrivals) - 1
-            step = (now - self._arrivals[0]) / count
+            step = (now - self._arrivals[0]) / max(len(self._arrivals) - 1, 1)
         if 1e-3 <= step <= 0.5:
             self._steps.append(step)
         if self._steps and (len(self._steps) < CLOCK.window or self.poses % 4 == 0):

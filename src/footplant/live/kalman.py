@@ -40,9 +40,9 @@ class Gaps:
     stretch: float = 3.0
     """Ratio of the catching-up time after a gap to the gap's length: 3 keeps the catching up below half of the motion's
     own speed."""
-    shortest: float = 0.1
+    shortest: float = 0.2
     """Seconds; shortest catching up."""
-    longest: float = 0.45
+    longest: float = 0.52
     """Seconds; longest catching up: after half a second the character follows again."""
     restart: float = 0.25
     """Seconds without data after which nothing from before is smoothed into what follows."""

@@ -68,7 +68,7 @@ class ClockSettings:
     """Fraction by which it may run slower: what is shown too early has nothing to show."""
     waits: int = 256
     """Poses over which jitter is measured."""
-    in_time: float = 0.98
+    in_time: float = 0.995
     """Fraction of poses that the jitter buffer waits for. At 0.9, jitter of 10 ms shows; at 1, one straggler counts."""
 
 

@@ -22,8 +22,8 @@ from footplant.live.protocols.sample import BonePlan, PoseSample, checked
 
 PORT = 39539
 """Port of receivers; relays use 39540."""
-TIMEOUT = 0.02
-"""Seconds after which an incomplete pose is used as it is."""
+TIMEOUT = 0.008
+"""Seconds after which an incomplete pose is used as it is: senders write the datagrams of a pose back to back."""
 EXPECTED_WITHIN = 30
 """Poses within which a bone must have arrived before to be waited for."""
 ECHO = 0.004
@@ -32,6 +32,12 @@ LATE = 1.0
 """Seconds by which a sender's time may step back: a datagram was overtaken. Beyond that its clock was reset."""
 FORWARD, MOST_LATE = 10, 3
 """Steps forward after which a clock is believed to run forward, and datagrams overtaken in a row until it is not."""
+HEADED = 5
+"""Poses in a row that began with a time until every pose of a sender is taken to."""
+TOGETHER = 0.003
+"""Seconds within which the datagrams of such a pose arrive: later ones may be of another pose, and are dropped."""
+STATIC = 3
+"""Poses in a row with the same bytes in a datagram after which these are bones that do not move and not an echo."""
 MOST_EXPRESSIONS = 256
 """Expressions of one sender that are kept; ARKit has 52."""
 _MIRROR = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
@@ -102,6 +108,8 @@ class _Shape:
         self.is_known = bool(slots or self.expressions)
         self.slots = np.array(slots, np.int64)
         self.rows = np.array(rows, np.int64)[:, None] + np.arange(7)
+        self.echoes = 0
+        """Poses in a row in which it had the bytes of the pose before."""
         self.weights_at = np.array(list(self.expressions.values()), np.int64)
         self._fixed = np.flatnonzero(fixed)
         self._words = words[self._fixed]
@@ -141,8 +149,10 @@ class VmcReceiver:
         self._age = np.full(len(PLAN), EXPECTED_WITHIN)
         self._root: tuple[NDArray, NDArray] | None = None
         self._time: float | None = None
-        self._forward = self._overtaken = 0
+        self._forward = self._overtaken = self._headed = 0
         self._begun: float | None = None
+        self._doubtful = False
+        """Whether the pose has an echo of the pose before in place of bones that may still come."""
         self._weights: dict[str, float] = {}
         self._expressions: dict[str, float] | None = None
         self._recent: list[tuple[bytes, float]] = []
@@ -151,20 +161,22 @@ class VmcReceiver:
     def feed(self, data: bytes, now: float) -> list[PoseSample]:
         """Take a datagram that arrived at `now` (seconds, monotonic clock); return the poses that it completes."""
         done = self.poll(now)
-        if any(now - when < ECHO and data == seen for seen, when in self._recent):
+        echo = next((now - when for seen, when in reversed(self._recent) if data == seen), math.inf)
+        if echo < ECHO:
             self.duplicates += 1
             return done
         self._recent = [*self._recent[-7:], (data, now)]
         for shape in self._shapes.get(len(data), ()):
             if shape.fits(data):
-                done += self._take_known(shape, data, now)
+                done += self._take_known(shape, data, now, echo < math.inf)
                 break
         else:
             found = osc.scan(data)
             shape = self._learn(data, found)
-            done += self._take(data, found, now) if shape is None else self._take_known(shape, data, now)
+            done += self._take(data, found, now) if shape is None else self._take_known(shape, data, now, False)
         if (
             self._begun is not None
+            and not self._doubtful
             and (self._fresh | (self._age >= EXPECTED_WITHIN)).all()
             and (self._age < EXPECTED_WITHIN).any()
         ):
@@ -174,7 +186,9 @@ class VmcReceiver:
     @property
     def deadline(self) -> float:
         """Seconds: when an incomplete pose is used as it is; infinity if there is none."""
-        return math.inf if self._begun is None else self._begun + TIMEOUT
+        if self._begun is None:
+            return math.inf
+        return self._begun + (TOGETHER if self._headed >= HEADED else TIMEOUT)
 
     def _learn(self, data: bytes, found: list[osc.Found]) -> _Shape | None:
         """Return the shape of a datagram, and cache it, if it is a usual one."""
@@ -186,21 +200,37 @@ class VmcReceiver:
         self._shapes.setdefault(len(data), []).append(shape)
         return shape
 
-    def _take_known(self, shape: _Shape, data: bytes, now: float) -> list[PoseSample]:
-        """Take the numbers of a datagram with a known shape, all at once."""
+    def _take_known(self, shape: _Shape, data: bytes, now: float, echo: bool) -> list[PoseSample]:
+        """Take the numbers of a datagram with a known shape, all at once; echo: whether it was seen before.
+
+        Where every pose begins with a time, a datagram without one belongs to the pose that has begun: if there is
+        none, it comes too late, and if its bones are there already, it is newer or an echo.
+        """
         floats = np.frombuffer(data, ">f4")
         done: list[PoseSample] = []
         time = None if shape.time_at is None else float(floats[shape.time_at])
-        if time is not None and self._is_late([time]):
-            self.late += 1
+        if time is not None and (self._is_late([time]) or (echo and time == self._time and self._begun is None)):
+            self.duplicates += echo
+            self.late += not echo
             return done
         if shape.time_first:
             done += self._take_time(time, shape.time_at is not None)
         if shape.root_at is not None:
             self._take_root(tuple(floats[shape.root_at : shape.root_at + 7].tolist()))
         if len(shape.slots):
-            if self._fresh[shape.slots].any():
+            headed = shape.time_at is not None and shape.time_first
+            if not headed and self._headed >= HEADED:
+                again = self._fresh[shape.slots].any()
+                if self._begun is None or (again and echo):
+                    self.duplicates += echo
+                    self.late += not echo
+                    return done
+                shape.echoes = shape.echoes + 1 if echo else 0
+                self._doubtful = 0 < shape.echoes < STATIC
+            elif self._fresh[shape.slots].any():
                 done += self._flush()
+            if self._begun is None:
+                self._headed = self._headed + 1 if headed else 0
             with np.errstate(invalid="ignore"):
                 self._values[shape.slots] = floats[shape.rows]
             self._fresh[shape.slots] = True
@@ -314,6 +344,7 @@ class VmcReceiver:
         self._fresh[:] = False
         arrived, expressions = self._begun, self._expressions
         self._begun = self._expressions = None
+        self._doubtful = False
         if not present.any() and expressions is None:
             return []
         return [PoseSample(PLAN, self.actor, places, turns, present, self._time, None, arrived, expressions)]
