@@ -1612,7 +1612,7 @@ def live_stage(protocol: str, bad: bool) -> Values:
     stage, poses = LiveStage(protocol, who("sally")), []
     for now, data in faults.apply(sent):
         stage.feed(data, "suit", now)
-        poses += [np.r_[now, pose.root, pose.rotations.ravel()] for _, _, pose in stage.poses(now)]
+        poses += [np.r_[s.time, s.pose.root, s.pose.rotations.ravel()] for s in stage.poses(now)]
     told = [stage.datagrams, stage.count("ignored"), stage.count("duplicates"), stage.count("late")]
     return {"poses": np.array(poses), "counts": told, "sizes": [len(data) for _, data in sent]}
 

@@ -24,7 +24,8 @@ BASELINE = FOLDER / "baseline.json"
 SUPPORT = {"run", "timing", "papers/run"}
 STUDIES = {
     "ablation", "batch_chaos", "batch_overhead", "compare_methods", "doors", "drags", "gait_against_capture",
-    "golden", "judge_agreement", "live_decoders", "live_soak", "live_wire", "loss_table", "many_pairs", "markers_accuracy",
+    "golden", "judge_agreement", "live_decoders", "live_soak", "live_wire", "loss_table", "many_pairs",
+    "markers_accuracy",
     "puppet_measures", "repair_quality", "retarget_quality", "robots_mujoco", "stances", "structure",
 }  # fmt: skip
 """Measured when something changes what they measure, by their own commands, and written down in the docs."""

@@ -16,11 +16,12 @@ stage, avatar, take = LiveStage("vmc", target), PoseEncoder("vmc", target), Take
 sent = 0
 for now, datagram in Faults(loss=0.05, jitter=0.002, duplicate=0.02).apply(datagrams):
     stage.feed(datagram, "suit", now)
-    for _, _, pose in stage.poses(now):
-        sent += len(avatar.encode(pose.root, pose.rotations, now))  # what an avatar would hear
-        take.add(now, pose.root, pose.rotations)
+    for shown in stage.poses(now):
+        pose = shown.pose
+        sent += len(avatar.encode(pose.root, pose.rotations, shown.time))  # what an avatar would receive
+        take.add(shown.time, pose.root, pose.rotations)
 
-actor = next(iter(stage.actors.values()))
+actor = stage.actors[0]
 print(f"performer: {actor.note}")
 print(f"{stage.datagrams} datagrams in, {actor.poses} poses out ({sent} bytes), {stage.count('duplicates')} came twice")
 print("wrote", save("sally_live.bvh", take.motion(60.0), character=target))

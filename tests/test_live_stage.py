@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from itertools import pairwise
 
@@ -13,13 +14,13 @@ from footplant import Kinematics, humanoid, rotation, samples
 from footplant.errors import FormatError, MotionError
 from footplant.live import performer, wire
 from footplant.live.actor import ActorSettings
-from footplant.live.clock import Rate, SenderClock
+from footplant.live.clock import SenderClock
 from footplant.live.faults import Faults, with_noise
-from footplant.live.protocols import osc, vmc, xsens
+from footplant.live.protocols import osc, recording, vmc, xsens
 from footplant.live.rehearsal import rehearse
 from footplant.live.show import Latencies, TakeRecorder, perform
 from footplant.live.stage import LiveStage, PoseEncoder
-from footplant.live.status import line
+from footplant.live.status import line, problems
 from footplant.motion import Motion
 
 FPS = 60.0
@@ -45,10 +46,10 @@ def run(stage, schedule, until=None, step=1.0 / 240.0):
         while place < len(events) and events[place][0] <= now:
             stage.feed(events[place][1], "sender", events[place][0])
             place += 1
-        for _, _, pose in stage.poses(now):
-            times.append(now)
-            roots.append(np.array(pose.root))
-            turns.append(np.array(pose.rotations))
+        for shown in stage.poses(now):
+            times.append(shown.time)
+            roots.append(np.array(shown.pose.root))
+            turns.append(np.array(shown.pose.rotations))
     return np.array(times), np.array(roots), np.array(turns)
 
 
@@ -131,7 +132,7 @@ def test_calibrating_actor_waits_for_the_pose(sally, walk):
     moving = [(n / FPS, data) for n, (_, data) in enumerate(sent(walk)[:60])]
     still = [(1.0 + n / FPS, encoder.encode(motion.root[0], local, 51.0 + n / FPS)) for n in range(90)]
     assert len(run(stage, moving)[0]) == 0
-    actor = next(iter(stage.actors.values()))
+    actor = stage.actors[0]
     assert "hold a T-pose" in actor.note or "held still" in actor.note
     assert len(run(stage, still)[0]) > 0
     assert actor.note.startswith("N-pose")
@@ -145,7 +146,7 @@ def test_vmc_round_trip_is_the_same_motion(walk):
     motion, character = walk
     stage = LiveStage("vmc", character, settings=ActorSettings(half_life=0.0))
     times, roots, turns = run(stage, sent(walk), step=1.0 / 120.0)
-    frames = np.clip(np.round(times * FPS - 0.5).astype(int), 0, len(motion) - 1)
+    frames = np.clip(np.round(times * FPS).astype(int), 0, len(motion) - 1)
     off = min(
         np.degrees(rotation.angle(turns[20:-3], motion.rotations[np.clip(frames + s, 0, len(motion) - 1)][20:-3])).max()
         for s in (-1, 0, 1)
@@ -171,7 +172,7 @@ def test_every_protocol_drives_a_character(walk, sally, protocol):
         data = [live_made.natnet_frame(f, {1: (s.positions, s.rotations)}, f / FPS) for f, s in enumerate(told)]
     stage = LiveStage(protocol, sally)
     times, roots, turns = run(stage, [(n / FPS, one) for n, one in enumerate(data)])
-    actor = next(iter(stage.actors.values()))
+    actor = stage.actors[0]
     assert len(times) >= 80
     assert np.isfinite(turns).all()
     assert actor.performer.character.height == pytest.approx(character.height, rel=0.12)
@@ -186,12 +187,12 @@ def test_every_protocol_drives_a_character(walk, sally, protocol):
 
 
 def test_actors_are_separated_and_counted(walk, sally):
-    stage = LiveStage("vmc", sally, most_actors=2)
+    stage, shown = LiveStage("vmc", sally, most_actors=2), []
     for number, data in enumerate(live_made.encoded("vmc", walk[0][:12], walk[1], 1.0)):
         for sender in ("a", "b", "c"):
             stage.feed(data, sender, number / FPS)
-        shown = stage.poses(number / FPS)
-    assert [number for number, _, _ in shown] == [0, 1]
+        shown = shown + stage.poses(number / FPS)
+    assert {pose.number for pose in shown} == {0, 1}
     assert stage.refused["more actors than are driven"] > 0
     for number in range(200):
         stage.feed(b"/x\x00\x00", number, 1.0)
@@ -233,7 +234,7 @@ def test_a_gap_of_200_ms_causes_no_jump(walk, sally, start):
     stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, gappy)
     assert largest_speed(times, turns) <= 1.5 * usual
-    assert next(iter(stage.actors.values())).missed >= 8
+    assert stage.actors[0].missed >= 8
     # poses continue through the gap
     assert np.diff(times).max() < 0.05
 
@@ -257,7 +258,7 @@ def test_a_reset_sender_clock_causes_no_jump(walk, sally):
     stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, [(n / FPS, one) for n, one in enumerate(data)])
     usual = run(LiveStage("vmc", sally), sent(walk))
-    assert next(iter(stage.actors.values())).clock.jumps == 1
+    assert stage.actors[0].clock.jumps == 1
     assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
 
 
@@ -267,9 +268,9 @@ def test_a_long_gap_eases_to_rest_and_recovers(walk, sally):
     stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, early + late)
     assert np.isfinite(turns).all()
-    actor = next(iter(stage.actors.values()))
+    actor = stage.actors[0]
     rest = rotation.angle(turns[np.searchsorted(times, 7.5)], turns[np.searchsorted(times, 7.0)]).max()
-    assert rest < 1e-3
+    assert rest < 1e-2
     assert actor.missing < 0.1
     usual = run(LiveStage("vmc", sally), sent(walk))
     assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
@@ -311,29 +312,225 @@ def test_noise_has_the_requested_deviation(walk):
     assert np.degrees(np.std(off)) == pytest.approx(1.0, rel=0.05)
 
 
+# identities, sources and bodies
+
+
+def bones(data, keep, stamp=None):
+    """Return a datagram with only the bones whose names `keep` accepts, and another stamp."""
+    kept = []
+    for address, arguments in osc.decode(data):
+        if address == "/VMC/Ext/Bone/Pos" and not keep(arguments[0]):
+            continue
+        if address == "/VMC/Ext/T" and stamp is not None:
+            arguments = (stamp,)
+        kept.append(osc.encode(address, *arguments))
+    return osc.bundle(kept)
+
+
+def played(stage, events):
+    """Feed (seconds, bytes, sender); return the poses and their times."""
+    shown = []
+    for when, data, sender in events:
+        stage.feed(data, sender, when)
+        shown += stage.poses(when)
+    return shown
+
+
+def is_leg(name):
+    return any(part in name for part in ("Leg", "Foot", "Toes"))
+
+
+def is_hand(name):
+    return name in ("Head", "Neck", "LeftHand", "RightHand")
+
+
+def test_a_restarted_sender_is_the_same_actor(walk, sally):
+    again = [(when + 1.5, bones(data, lambda _: True, when), ("127.0.0.1", 2)) for when, data in sent(walk)[:60]]
+    stage = LiveStage("vmc", sally)
+    played(stage, [(when, data, ("127.0.0.1", 1)) for when, data in sent(walk)[:60]])
+    assert problems(stage) == []
+    stage.poses(1.9)
+    assert any("no data for 0.9 s" in one for one in problems(stage))
+    shown = played(stage, [(when + 0.6, data, sender) for when, data, sender in again])
+    assert len(stage.actors) == 1
+    assert len(stage.actors[0].sources) == 2
+    assert stage.actors[0].missing == 0.0
+    assert len(shown) > 60
+    assert stage.actors[0].changes == 0
+    assert problems(stage) == []
+
+
+def test_every_pose_from_another_port_is_one_actor(walk, sally):
+    stage = LiveStage("vmc", sally)
+    shown = played(stage, [(when, data, ("127.0.0.1", n)) for n, (when, data) in enumerate(sent(walk)[:150])])
+    assert len(stage.actors) == 1
+    assert len(stage.receivers) <= 64
+    assert len(shown) > 135
+    assert not stage.refused
+
+
+def test_two_sources_are_one_performer(walk, sally):
+    data = sent(walk)[:90]
+    body = [(when, bones(one, lambda name: not is_hand(name)), "suit") for when, one in data]
+    hands = [(when + 0.004, bones(one, is_hand, 900.0 + when), "gloves") for when, one in data]
+    stage, whole = LiveStage("vmc", sally), LiveStage("vmc", sally)
+    shown = played(stage, sorted(body + hands))
+    wanted = played(whole, [(when, one, "suit") for when, one in data])
+    assert len(stage.actors) == 1
+    assert problems(stage) == []
+    last = {round(60 * pose.time): pose.pose.rotations for pose in wanted}
+    near = [rotation.angle(pose.pose.rotations, last[round(60 * pose.time)]).max() for pose in shown[-14:-2]]
+    assert np.degrees(max(near)) < 5.0
+
+
+def test_of_two_rivals_the_first_is_followed(walk, sally):
+    data = sent(walk)[:60]
+    rival = [(when + 0.003, one, "rival") for (when, _), (_, one) in zip(data, sent(walk)[90:150])]
+    stage, alone = LiveStage("vmc", sally), LiveStage("vmc", sally)
+    shown = played(stage, sorted([(when, one, "first") for when, one in data] + rival))
+    wanted = played(alone, [(when, one, "first") for when, one in data])
+    at = {round(FPS * pose.time): pose.pose.root for pose in wanted}
+    assert np.abs(shown[40].pose.root - at[round(FPS * shown[40].time)]).max() < 0.01
+    assert any("rival sends bones that another sender sends" in one for one in problems(stage))
+
+
+def test_another_performer_is_measured_anew(walk, sally):
+    motion, character = walk
+    small = samples.load_character("short")
+    other = retargeted(motion, character, small)
+    stage = LiveStage("vmc", sally)
+    shown = played(stage, [(when, data, "a") for when, data in sent(walk)[:60]])
+    tall = stage.actors[0].performer.character.height
+    later = [(1.2 + n / FPS, data, "b") for n, data in enumerate(live_made.encoded("vmc", other[:60], small, 80.0))]
+    shown += played(stage, later)
+    assert stage.actors[0].changes == 1
+    assert stage.actors[0].performer.character.height == pytest.approx(small.height, rel=0.1)
+    assert tall == pytest.approx(character.height, rel=0.1)
+    turns = np.array([pose.pose.rotations for pose in shown])
+    assert np.degrees(rotation.angle(turns[1:], turns[:-1]).max()) < 40.0
+
+
+def retargeted(motion, character, target):
+    """Return the pose of a clip on another body, held: the walk of a performer of another size."""
+    local = humanoid.reference_pose(target.skeleton, target.roles)
+    root = np.repeat(target.skeleton.rest_world[0][:1], len(motion), axis=0)
+    return Motion(target.skeleton, root, np.repeat(local[None], len(motion), axis=0), motion.fps)
+
+
+@pytest.mark.parametrize("body", ["auto", "upper", "seated"])
+def test_the_upper_body_alone_moves_the_upper_body(walk, sally, body):
+    stage = LiveStage("vmc", sally, settings=ActorSettings(body=body))
+    keep = (lambda name: not is_leg(name)) if body == "auto" else (lambda name: True)
+    shown = played(stage, [(when, bones(data, keep), "camera") for when, data in sent(walk)[:90]])
+    assert len(shown) > 75
+    turns = np.array([pose.pose.rotations for pose in shown[20:]])
+    moves = np.degrees(rotation.angle(turns, turns[:1]).max(axis=0))
+    roles = sally.roles
+    assert moves[roles["left_upper_arm"]] > 10.0
+    assert max(moves[roles[f"{side}_{part}"]] for side in ("left", "right") for part in ("upper_leg", "foot")) < 1.0
+    assert np.ptp([pose.pose.root for pose in shown[20:]], axis=0).max() < 0.01
+    places = sally.skeleton.posed(shown[-1].pose.rotations)[0] + shown[-1].pose.root - sally.skeleton.offsets[0]
+    knee, hip = places[roles["left_lower_leg"]], places[roles["left_upper_leg"]]
+    assert (abs(knee[1] - hip[1]) < 0.1) == (body == "seated")
+
+
+def test_legs_that_come_later_are_followed(walk, sally):
+    data = sent(walk)[:120]
+    stage = LiveStage("vmc", sally)
+    played(stage, [(when, bones(one, lambda name: not is_leg(name)), "suit") for when, one in data[:40]])
+    assert stage.actors[0].performer.legs is not None
+    played(stage, [(when, one, "suit") for when, one in data[40:]])
+    assert stage.actors[0].performer.legs is None
+
+
+def test_root_modes(walk, sally):
+    still = LiveStage("vmc", sally, settings=ActorSettings(in_place=True))
+    shown = played(still, [(when, data, "suit") for when, data in sent(walk)[:90]])
+    roots = np.array([pose.pose.root for pose in shown])
+    assert np.ptp(roots[:, [0, 2]], axis=0).max() < 0.1
+    with pytest.raises(MotionError, match="body"):
+        ActorSettings(body="half")
+    with pytest.raises(MotionError, match="latency"):
+        ActorSettings(latency=-1.0)
+
+
+@pytest.mark.parametrize("metres", [0.5, 500.0])
+def test_a_glitch_of_one_frame_is_not_shown(walk, sally, metres):
+    motion, character = walk
+    glitches = np.array(motion.root)
+    glitches[30:90:20, 0] += metres
+    broken = Motion(motion.skeleton, glitches, motion.rotations, FPS)
+    clean = played(LiveStage("vmc", sally), [(when, data, "suit") for when, data in sent(walk)[:90]])
+    stage = LiveStage("vmc", sally)
+    data = live_made.encoded("vmc", broken[:90], character, 50.0)
+    shown = played(stage, [(n / FPS, one, "suit") for n, one in enumerate(data)])
+    assert np.abs(shown[-1].pose.root - clean[-1].pose.root).max() < 0.02
+    assert np.ptp([pose.pose.root[0] for pose in shown]) < 0.3
+    assert stage.actors[0].outliers == 3
+
+
+def test_latency_is_within_its_budget(walk, sally):
+    events = list(Faults(jitter=0.02).apply(sent(walk)))
+    for budget in (0.0, 0.04, 0.1):
+        stage = LiveStage("vmc", sally, settings=ActorSettings(latency=budget))
+        played(stage, [(when, data, "suit") for when, data in events])
+        assert stage.actors[0].delay <= budget
+        assert any("more than --latency" in one for one in problems(stage)) == (budget == 0.04)
+
+
 # clocks
 
 
+def made(stamps, arrivals):
+    """Return the clock of a sender, and when each of its poses was made."""
+    clock = SenderClock()
+    return clock, np.array([clock.capture(stamp, now) for stamp, now in zip(stamps, arrivals, strict=True)])
+
+
 def test_network_jitter_is_removed():
-    random = np.random.default_rng(0)
-    clock, made = SenderClock(), []
-    for number in range(600):
-        sent_at = number / 60.0
-        made.append(clock.arrival(sent_at, sent_at + 1000.0 + 0.02 + abs(random.normal(scale=0.005))))
-    late = np.diff(made[100:])
-    assert np.abs(late - 1.0 / 60.0).max() < 0.002
-    assert clock.arrival(None, 5.0) == 5.0
-    assert clock.arrival(float("nan"), 5.0) == 5.0
-    clock.arrival(99999.0, 6.0)
+    sent_at = np.arange(600) / 60.0
+    arrivals = np.maximum.accumulate(1000.02 + sent_at + np.random.default_rng(0).exponential(0.01, 600))
+    clock, found = made(sent_at, arrivals)
+    assert np.abs(np.diff(found[200:]) - 1.0 / 60.0).max() < 0.002
+    assert clock.rate == pytest.approx(60.0, rel=0.01)
+
+
+SENT = np.arange(300) / 60.0
+STAMPS = {
+    "none": [None] * 300,
+    "constant": np.zeros(300),
+    "not a number": np.full(300, np.nan),
+    "Unix time in 32 bits": np.float32(1.7e9 + SENT).astype(float),
+    "three days in 32 bits": np.float32(259_200.0 + SENT).astype(float),
+    "ticks": np.floor(64.0 * SENT) / 64.0,
+    "backwards": 1000.0 - SENT,
+    "jump of an hour": SENT + 3600.0 * (SENT > 2.0),
+    "jump back": SENT - 0.3 * (SENT > 2.0),
+    "milliseconds": 1000.0 * SENT,
+}
+
+
+@pytest.mark.parametrize("name", STAMPS)
+def test_stamps_of_any_kind_give_even_times(name):
+    stamps = [None if stamp is None else float(stamp) for stamp in STAMPS[name]]
+    clock, found = made(stamps, 50.0 + SENT)
+    assert np.abs(found[60:] - 50.0 - SENT[60:]).max() < 0.016
+    assert np.abs(np.diff(found[60:]) - 1.0 / 60.0).max() < 0.002
+    assert np.diff(found).min() >= 0.0
+    assert clock.trusts_stamps == name.startswith("jump")
+
+
+def test_a_stall_does_not_change_the_rate():
+    arrivals = np.where((SENT > 2.0) & (SENT < 3.5), 3.5, SENT) + 7.0
+    clock, found = made(SENT, arrivals)
+    assert clock.rate == pytest.approx(60.0, rel=0.01)
+    assert np.abs(found - 7.0 - SENT).max() < 0.01
+
+
+def test_a_latency_that_increases_is_followed():
+    clock, found = made(SENT, SENT + 0.4 * (SENT > 2.0))
+    assert np.abs(found[SENT > 2.4] - 0.4 - SENT[SENT > 2.4]).max() < 0.01
     assert clock.jumps == 1
-
-
-def test_rate_does_not_count_gaps():
-    rate = Rate()
-    for number in range(200):
-        rate.tick(number / 90.0)
-    rate.tick(10.0)
-    assert rate.per_second == pytest.approx(90.0, rel=0.02)
 
 
 # access control
@@ -376,29 +573,41 @@ def test_a_port_in_use_raises():
         first.close()
 
 
-def test_perform_over_real_sockets(walk, sally):
+def test_what_is_performed_is_replayed_to_the_bit(walk, sally):
     motion, character = walk
     inlet = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0))
     outlet = wire.Outlet(wire.Endpoint("vmc", "127.0.0.1", inlet.port))
-    stage, shown = LiveStage("vmc", sally), []
-    data = live_made.encoded("vmc", motion[:40], character, 3.0)
-    pending = list(data)
+    stage, shown, file = LiveStage("vmc", sally), [], io.BytesIO()
+    pending = live_made.encoded("vmc", motion[:40], character, 3.0)
     deadline = time.monotonic() + 20.0
 
     def stop():
         if pending:
             outlet.send(pending.pop(0))
-            time.sleep(0.002)
-        return len(shown) >= 25 or time.monotonic() > deadline
+            time.sleep(0.004)
+        return len(shown) >= 30 or time.monotonic() > deadline
 
     try:
-        latencies = perform(stage, inlet, lambda n, actor, pose: shown.append((n, actor.time)), stop=stop)
+        latencies = perform(
+            stage, inlet, lambda pose, latest: shown.append(pose), stop=stop, recorder=recording.Recorder(file)
+        )
     finally:
         inlet.close()
         outlet.close()
     assert len(shown) >= 25
-    assert latencies.count >= 20
+    assert latencies.count == len(shown)
     assert outlet.failed == 0
+    again, replayed = LiveStage("vmc", sally), []
+    file.seek(0)
+    for moment, sender, data in recording.parse(file):
+        if data:
+            again.feed(data, sender, moment)
+        replayed += again.poses(moment)
+    assert len(replayed) == len(shown)
+    for live, later in zip(shown, replayed, strict=True):
+        assert live.time == later.time
+        assert np.array_equal(live.pose.root, later.pose.root)
+        assert np.array_equal(live.pose.rotations, later.pose.rotations)
 
 
 def test_rehearsal_gives_poses(sally):

@@ -41,8 +41,10 @@ JUMP = 12.0
 """Squared normalised innovation beyond which a measurement is a jump of the data and not a motion."""
 RISE = 3.0
 """Ratio of the rates at which activity rises and falls: a limb that starts to move must not lag."""
-SAME = 1e-6
+SAME = 1e-9
 """Seconds within which two times are the same."""
+COAST_TRAVEL = 1.0
+"""Metres or radians that a value coasts on at high speed; halved, punches stop short in gaps of two poses."""
 REJOIN_ROWS = 3
 """Measurements after a gap before they are followed: a velocity takes that many."""
 
@@ -232,13 +234,16 @@ def _begin(measured, when, noise, density, row, own):
 
 
 @jit
-def _is_outlier(measured, row, when, dt, own, base, acceleration, believed, turning):
-    """Return whether a measurement is physically impossible after a predicted row: nothing accelerates that much.
+def _is_outlier(measured, before, row, own, base, acceleration, believed, turning):
+    """Return whether a measurement is physically impossible after a row and the prediction from it: nothing accelerates
+    that much, nor stops so suddenly.
 
     One that is repeated by those after it is believed: a tracker that was set anew.
     """
+    when = row[TIME]
+    dt = when - before[TIME]
     gate = base + 0.5 * acceleration * dt * dt
-    if _distance(row, measured, turning) <= gate:
+    if min(_distance(row, measured, turning), _distance(before, measured, turning)) <= gate:
         own[STREAK] = 0.0
         return False
     candidate = own[CANDIDATE : CANDIDATE + 4]
@@ -286,7 +291,7 @@ def measure_channel(measured, present, when, model, state, turning):
             _begin(measured[n], when, noise, density, row, own)
             heads[n], counts[n], own[REJOIN] = head, 1, 1.0
             continue
-        if _is_outlier(measured[n], row, when, dt, own, base, acceleration, believed, turning):
+        if _is_outlier(measured[n], before, row, own, base, acceleration, believed, turning):
             continue
         heads[n], counts[n] = head, min(counts[n] + 1, DEPTH)
         if own[STREAK] > 0.0:
@@ -299,10 +304,13 @@ def measure_channel(measured, present, when, model, state, turning):
 @jit
 def _coast(value, own, dt, numbers, home, turning):
     """Advance a shown value without data: its velocity decays; after holding, it eases home."""
-    fade, hold, ease = numbers[1], numbers[2], numbers[3]
+    hold, ease = numbers[2], numbers[3]
+    x, y, z = own[SHOWN_SPEED], own[SHOWN_SPEED + 1], own[SHOWN_SPEED + 2]
+    # the faster, the sooner it stops: nothing goes on for much more than a metre or a radian
+    fade = min(numbers[1], COAST_TRAVEL / max(math.sqrt(x * x + y * y + z * z), 1e-9))
     left = math.exp(-dt / fade)
     seconds = fade * (1.0 - left)
-    _move(value, seconds * own[SHOWN_SPEED], seconds * own[SHOWN_SPEED + 1], seconds * own[SHOWN_SPEED + 2], turning)
+    _move(value, seconds * x, seconds * y, seconds * z, turning)
     for k in range(3):
         own[SHOWN_SPEED + k] *= left
     done = smoothstep((own[MISSING] - dt - hold) / ease)

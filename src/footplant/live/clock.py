@@ -120,8 +120,10 @@ class SenderClock:
             return
         claimed, passed = np.array(pairs).T
         usual = np.minimum(self.period, 0.1)
-        off, jitter = np.sqrt(np.mean((claimed - passed) ** 2)), np.sqrt(np.mean((passed - usual) ** 2))
-        still = float(np.mean(claimed <= 0.0))
+        runs = claimed > 0.0
+        still = 1.0 - float(np.mean(runs))
+        off = np.sqrt(np.mean((claimed[runs] - passed[runs]) ** 2)) if runs.any() else np.inf
+        jitter = np.sqrt(np.mean((passed - usual) ** 2))
         self.trusts_stamps = bool(still <= CLOCK.still and off <= CLOCK.worse * jitter + CLOCK.tick)
 
     def _learn_period(self, step: float | None, now: float) -> None:

@@ -31,7 +31,7 @@ LEAST_NOISE = 1e-6
 class Gaps:
     """What to show while a sensor sends nothing, and afterwards."""
 
-    fade: float = 0.08
+    fade: float = 0.15
     """Seconds in which the velocity decays to 1/e without data: the motion continues a little, then stops."""
     hold: float = 3.0
     """Seconds without data after which the character eases to its home pose; infinity: never."""

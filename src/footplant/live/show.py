@@ -34,7 +34,7 @@ SendPose = Callable[[Shown, bool], None]
 
 @dataclass
 class Latencies:
-    """The most recent latencies from the datagram that completed a pose to the pose sent, seconds."""
+    """The most recent latencies, seconds: from when a pose was due, or its datagram arrived, to when it was sent."""
 
     values: NDArray = field(default_factory=lambda: np.zeros(MOST_LATENCIES))
     count: int = 0
@@ -85,8 +85,8 @@ def perform(
             latest = {pose.number: pose for pose in poses}
             for pose in poses:
                 send(pose, pose is latest[pose.number])
-            if completed is not None and poses:
-                latencies.add(time.perf_counter() - completed)
+                due = begun + pose.time
+                latencies.add(time.perf_counter() - (due if completed is None else max(due, completed)))
         if status is not None and now - shown > STATUS_EVERY:
             status(latencies)
             shown = now

@@ -30,8 +30,8 @@ ECHO = 0.004
 """Seconds within which an identical datagram is a network duplicate and not another pose."""
 LATE = 1.0
 """Seconds by which a sender's time may step back: a datagram was overtaken. Beyond that its clock was reset."""
-FORWARD, MOST_LATE = 10, 3
-"""Steps forward after which a clock is believed to run forward, and datagrams overtaken in a row until it is not."""
+MOST_LATE = 3
+"""Datagrams overtaken in a row until the clock is believed to have been set back, or to run backwards."""
 HEADED = 5
 """Poses in a row that began with a time until every pose of a sender is taken to."""
 TOGETHER = 0.003
@@ -149,7 +149,8 @@ class VmcReceiver:
         self._age = np.full(len(PLAN), EXPECTED_WITHIN)
         self._root: tuple[NDArray, NDArray] | None = None
         self._time: float | None = None
-        self._forward = self._overtaken = self._headed = 0
+        self._forward = True
+        self._overtaken = self._headed = 0
         self._begun: float | None = None
         self._doubtful = False
         """Whether the pose has an echo of the pose before in place of bones that may still come."""
@@ -299,7 +300,7 @@ class VmcReceiver:
             self.ignored += 1
             return []
         done = self._flush()
-        self._forward = self._forward + 1 if self._time is None or time > self._time else 0
+        self._forward = self._time is None or time > self._time
         self._time = time
         return done
 
@@ -314,7 +315,7 @@ class VmcReceiver:
             self._overtaken = 0
             return False
         self._overtaken += 1
-        return self._forward >= FORWARD and self._overtaken <= MOST_LATE
+        return self._forward and self._overtaken <= MOST_LATE
 
     def _take_root(self, numbers: tuple[float, ...] | None) -> None:
         if numbers is None:
