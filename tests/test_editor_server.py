@@ -374,3 +374,91 @@ def test_the_first_poses_come_quickly(editor):
     started = time.monotonic()
     Tab(editor).close()
     assert time.monotonic() - started < 20
+
+
+def test_sixty_attacks_are_refused(editor, tab):
+    """Paths, hosts, origins, names, sizes and numbers that no page sends: nothing is done, nothing is told."""
+    token, key = editor.token, tab.figure["session"]
+    own = f"/{token}/session/{key}"
+    over_http = [
+        ("GET", "/", {}), ("GET", "/back", {}), ("GET", "/back/", {}), ("GET", "/back/short", {}),
+        ("GET", f"/back/{'x' * 65}", {}), ("GET", "/back/../" + token + "x/", {}), ("POST", "/back/" + "a" * 32, {}),
+        ("GET", f"/back/{'a' * 32}/../../{token}x/", {}), ("GET", f"/{token}x/", {}), ("GET", f"//{token}/", {}),
+        ("GET", f"/{token}/", {"Host": "evil.example"}), ("GET", f"/{token}/", {"Host": "127.0.0.1.evil.example"}),
+        ("GET", "/back/" + "a" * 32, {"Host": "evil.example"}), ("GET", f"/{token}/", {"Origin": "null"}),
+        ("GET", f"/{token}/", {"Origin": "http://evil.example"}), ("GET", f"/{token}/static/../server.py", {}),
+        ("GET", f"/{token}/static/..%2f..%2fserver.py", {}), ("GET", f"/{token}/static/.stamp", {}),
+        ("GET", f"/{token}/static/%2e%2e%2fhub.py", {}), ("GET", f"/{token}/session/none/export", {}),
+        ("GET", f"/{token}/session/../export", {}), ("GET", f"{own}/export?format=exe", {}),
+        ("GET", f"{own}/export?format=../../x", {}), ("GET", f"{own}/export?format=py", {}),
+        ("GET", f"{own}/inspect", {}), ("GET", f"{own}/inspect?drop=..", {}), ("GET", f"{own}/inspect?drop=../..", {}),
+        ("GET", f"{own}/inspect?drop=/etc", {}), ("GET", f"{own}/inspect?drop=.", {}),
+        ("GET", f"{own}/inspect?drop=none", {}), ("GET", f"/{token}/session/none/inspect?drop=x", {}),
+        ("POST", f"{own}/upload", {}), ("POST", f"{own}/upload?name=x.exe", {}), ("POST", f"{own}/upload?name=..", {}),
+        ("POST", f"{own}/upload?name=x.bvh", {}), ("POST", f"{own}/upload?name=%00.bvh", {}),
+        ("POST", f"/{token}/session/none/upload?name=x.bvh", {}), ("GET", f"{own}/upload?name=x.bvh", {}),
+        ("POST", f"/{token}/", {}), ("DELETE", f"{own}/export", {}),
+    ]  # fmt: skip
+    for method, path, headers in over_http:
+        status, body, _ = ask(editor, path, method, b"MZ\x00" if method == "POST" else None, **headers)
+        assert status in (400, 403, 404, 405, 422), (method, path, headers, status)
+        assert token.encode() not in body, path
+    edits = [
+        {"kind": "terrain", "ground": "stairs:1e9:1e-9:1000000000"}, {"kind": "terrain", "ground": "/etc/passwd"},
+        {"kind": "terrain", "ground": "../journal.jsonl"}, {"kind": "terrain", "ground": "noise:nan"},
+        {"kind": "retarget", "character": "../journal.jsonl"}, {"kind": "retarget", "character": "a/../../x"},
+        {"kind": "retarget", "character": "/etc/passwd"}, {"kind": "retarget", "character": "a/b/c"},
+        {"kind": "blend", "clips": ["/etc/passwd"], "weights": [1, 1]}, {"kind": "blend", "clips": "x", "weights": []},
+        {"kind": "step"}, {"kind": "step", "id": 10**9}, {"kind": "step", "id": 0, "move": [1e99, 0, 0]},
+        {"kind": "step", "id": 0, "do": "explode"},
+        {"kind": "step", "do": "add", "foot": "third", "start": 0, "end": 9},
+        {"kind": "stack"}, {"kind": "stack", "do": "set", "id": 1, "values": {"kind": "objects"}},
+        {"kind": "stack", "do": "delete", "id": 7}, {"kind": "stack", "do": "move", "id": "x", "to": 0},
+        {"kind": "trim", "start": -1, "end": 10**9}, {"kind": "retime", "speed": 1e9}, {"kind": "retime", "speed": "x"},
+        {"kind": "drag", "frame": 1, "point": "left_palm", "target": [1e300, 0, 0]}, {"kind": ["drag"]}, {},
+    ]  # fmt: skip
+    for edit in edits:
+        tab.ask(do="edit", edit=edit)
+        assert tab.until("error")["text"], edit
+    requests = [
+        {"do": "open", "file": "../../etc/passwd"}, {"do": "open", "file": "a/b/c"}, {"do": "open", "file": ""},
+        {"do": "recover", "journal": "../../x"}, {"do": "forget", "journal": "/"}, {"do": "drive", "mode": "keep"},
+        {"do": "drive", "mode": "live", "place": "vmc:0.0.0.0:39539"},
+        {"do": "drag", "edit": "step", "id": 10**6, "move": [0, 0, 0]}, {"do": "drag", "edit": "method"},
+    ]  # fmt: skip
+    for request in requests:
+        tab.ask(**request)
+        assert tab.until("error")["text"], request
+    assert len(over_http) + len(edits) + len(requests) >= 60
+    tab.ask(do="hello")
+    assert tab.until("document")["history"] == []
+
+
+def test_uploads_have_a_quota_and_leave_nothing_behind(monkeypatch):
+    """Parts are written as they come; a file beyond the quota of its session is removed."""
+    from footplant.editor import journal
+
+    monkeypatch.setattr(journal, "QUOTA", 1000)
+    status, body = run_app("POST", "/token/session/{key}/upload", [b"x" * 600, b"x" * 600])
+    assert status == 413
+    assert b"at most" in body
+
+
+def test_an_old_tab_can_tell_its_server_from_another_program(editor):
+    import hashlib
+
+    nonce = "0123456789abcdef" * 2
+    status, body, _ = ask(editor, f"/back/{nonce}")
+    assert status == 200
+    assert body.decode() == hashlib.sha256(f"{nonce}:{editor.token}".encode()).hexdigest()
+
+
+def test_the_page_is_packed_where_the_browser_accepts_it(editor):
+    status, body, headers = ask(editor, f"/{editor.token}/static/app.js", **{"Accept-Encoding": "gzip"})
+    if status == 404:
+        pytest.skip("the page is not built: python hatch_build.py")
+    assert headers["content-encoding"] == "gzip"
+    assert len(body) < 500_000
+    _, plain, headers = ask(editor, f"/{editor.token}/static/app.js")
+    assert "content-encoding" not in headers
+    assert len(plain) > len(body)

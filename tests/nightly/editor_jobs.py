@@ -10,6 +10,7 @@ are taken at 1280 × 720 and 1920 × 1080.
 from __future__ import annotations
 
 import argparse
+import base64
 import shutil
 import sys
 import tempfile
@@ -286,6 +287,18 @@ def accept(path: Path, drift: float) -> str:
     return f"{len(clip.motion)} frames, worst footplant drifts {found:.2f} mm"
 
 
+def take_pictures(job: Job, context, path: Path) -> None:
+    """Take a picture of the page at both sizes, with all its pixels."""
+    client = context.new_cdp_session(job.page)
+    for size, label in ((LARGE, "1080"), (SMALL, "720")):
+        client.send("Emulation.setDeviceMetricsOverride", {**size, "deviceScaleFactor": 1, "mobile": False})
+        job.draw()
+        shot = client.send("Page.captureScreenshot", {"format": "png"})
+        path.with_name(f"{path.name}_{label}.png").write_bytes(base64.b64decode(shot["data"]))
+    client.send("Emulation.setDeviceMetricsOverride", {**SMALL, "deviceScaleFactor": 0.4, "mobile": False})
+    job.draw()
+
+
 def run(names: list[str], pictures: Path | None) -> int:
     """Do the jobs; return how many failed."""
     from playwright.sync_api import sync_playwright
@@ -298,18 +311,17 @@ def run(names: list[str], pictures: Path | None) -> int:
             folder.mkdir()
             started, source = time.monotonic(), "sample:walk"
             editor = start_editor(folder / "state", source)
-            context = browser.new_context(viewport=SMALL, accept_downloads=True)
+            # few pixels while working: here the processor draws them all
+            context = browser.new_context(viewport=SMALL, device_scale_factor=0.4, accept_downloads=True)
             context.set_default_timeout(120_000)
             job = None
             try:
                 job = Job(context.new_page(), editor, folder, folder / "state", source)
                 job.page.on("dialog", lambda dialog: dialog.accept())
                 path = JOBS[name](job)
-                for size, label in ((SMALL, "720"), (LARGE, "1080")) if pictures else ():
-                    job.page.set_viewport_size(size)
-                    job.draw()
-                    job.page.screenshot(path=pictures / f"job_{name}_{label}.png")
                 said = accept(path, job.drift)
+                if pictures:
+                    take_pictures(job, context, pictures / f"job_{name}")
                 first = path.read_bytes()
                 job.kill_and_return()
                 again = job.export(path.suffix[1:])

@@ -156,7 +156,7 @@ def _packed(data: bytes) -> bytes:
 
 
 def _accepts_gzip(request: Request) -> bool:
-    words = request.headers.get("accept-encoding", "").lower().replace(" ", "").split(",")
+    words = ",".join(request.headers.getlist("accept-encoding")).lower().replace(" ", "").split(",")
     return any(word.partition(";")[0] == "gzip" and not word.endswith(";q=0") for word in words)
 
 
