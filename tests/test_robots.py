@@ -11,6 +11,8 @@ import pytest
 import footplant
 from conftest import shared_data
 from footplant import rotation
+from footplant.batch.jobs import Task, perform
+from footplant.batch.plan import Batch
 from footplant.cli import main
 from footplant.edits.robot import as_robot, judge_robot, repair_robot, retarget_robot
 from footplant.errors import FormatError, HumanoidError, MotionError
@@ -19,9 +21,11 @@ from footplant.io.robot_models import parse_mechanism, read_mechanism
 from footplant.mechanism.body import robot_body
 from footplant.mechanism.links import links_of
 from footplant.mechanism.model import weld_order
-from footplant.mechanism.motion import RobotMotion
+from footplant.mechanism.motion import Plant, RobotMotion
 from footplant.mechanism.solids import SolidTable
+from footplant.quality.robot import measure_robot
 from footplant.solve.robot.settings import ROBOT_SETTINGS
+from footplant.solve.robot.solve import solve_robot
 from test_mechanism import without_meshes
 
 G1 = shared_data("robots", "unitree_g1", "g1.xml")
@@ -267,6 +271,59 @@ def test_command_line(tmp_path, capsys):
     assert main(["repair", str(out), "--robot", str(model), "-o", str(tmp_path / "again.pkl")]) == 0
     assert main(["info", str(model)]) == 0
     assert "left_hip_pitch, left_hip_roll, left_hip_yaw" in capsys.readouterr().out
+
+
+def test_terrain(own, tmp_path, capsys):
+    """Feet stand on stairs of the robot's own size, and solids stay above them."""
+    clip = footplant.load("sample:walk")
+    made = retarget_robot(replace(clip, motion=clip.motion[:360].resample(30.0)), own, ground="stairs:0.08:0.3")
+    quality = made.quality
+    heights = sorted({round(plant.place[2], 3) for plant in made.goals.plants})
+    assert len(heights) > 1
+    assert all(height % 0.08 < 1e-3 or height % 0.08 > 0.079 for height in heights), heights
+    assert quality.worst_drift < 0.5
+    assert quality.deepest < 2.0
+    assert (quality.ranges_broken, quality.jumps) == (0, 0)
+    model = tmp_path / "own.xml"
+    model.write_text(OWN)
+    terrain = ["terrain", "sample:walk", "--ground", "stairs:0.08:0.3", "--to", str(model)]
+    assert "--doorways is for characters" in one_line(
+        [*terrain, "--doorways", "3:1.5", "-o", tmp_path / "w.csv"], capsys
+    )
+
+
+def test_hands_rest(own):
+    """Hands that rest on the ground in the source stay along it, as far as the arms reach."""
+    clip = footplant.load("sample:walk")
+    clip = replace(clip, motion=clip.motion[:90].resample(30.0))
+    goals = retarget_robot(clip, own).goals
+    palm = Plant("left", "palm", 5, 12, tuple(goals.positions["left_wrist"][5:12].mean(axis=0).tolist()))
+    solution = solve_robot(replace(goals, palms=(palm,)))
+    assert [(kept.start, kept.end) for kept in solution.palms] == [(5, 12)]
+    motion = RobotMotion(own.mechanism, solution.states, 30.0)
+    quality = measure_robot(own, motion, goals.plants, palms=solution.palms)
+    assert quality.palm_drift < 1.0
+    assert quality.worst_drift < 0.5
+    free = measure_robot(own, RobotMotion(own.mechanism, solve_robot(goals).states, 30.0), palms=solution.palms)
+    assert free.palm_drift > 20.0, "which swing otherwise"
+
+
+def test_batch_and_plot(tmp_path):
+    model, out = tmp_path / "own.xml", tmp_path / "out" / "walk.csv"
+    model.write_text(OWN)
+    (entry,) = Batch("retarget", ["sample:walk"], out.parent, [str(model)]).entries
+    assert entry.out == "walk.csv"
+    found = perform(Task("key", "retarget", "sample:walk", str(out), str(model), reading={"fps": 30.0}))
+    assert (found["status"], found["fps"], found["joints"], found["unmet"]) == ("done", 30.0, 23, 0)
+    assert found["after"]["worst_drift"] < 0.5
+    assert load_robot(out, parse_mechanism(OWN.encode())).fps == 30.0
+    picture = tmp_path / "walk.png"
+    assert main(["plot", str(out), "--robot", str(model), "-o", str(picture), "--dpi", "30"]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(FormatError, match="two batches"):
+        Batch("retarget", ["sample:walk"], out.parent, [str(model), "sample:sally"])
+    with pytest.raises(FormatError, match="expected a robot"):
+        Batch("retarget", ["sample:walk"], out.parent, [str(model)], "glb")
 
 
 def test_bad_input_is_one_line(tmp_path, capsys):

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footplant.errors import FootplantError, FormatError
+from footplant.io.registry import is_robot
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
+    from footplant.mechanism.body import RobotBody
     from footplant.quality.measure import Quality
     from footplant.result import Result
     from footplant.skeleton import Character
@@ -153,9 +155,45 @@ def _written(task: Task, result: Result) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=4)
+def _robot(path: str) -> RobotBody:
+    """Load the robot that motions are put on."""
+    from footplant.edits.robot import as_robot
+
+    return as_robot(path)
+
+
+def _retarget_to_robot(task: Task) -> dict[str, Any]:
+    from footplant.edits.robot import retarget_robot
+
+    assert task.out is not None
+    # resampled after a T-pose before the motion is cut off
+    reading = dict(task.reading or {})
+    fps = reading.pop("fps", None)
+    keep = bool((task.parameters or {}).get("keep_footsteps", False))
+    robot = _robot(task.character or "")
+    made = retarget_robot(_load(replace(task, reading=reading)), robot, fps=fps, keep_footsteps=keep)
+    Path(task.out).parent.mkdir(parents=True, exist_ok=True)
+    made.save(task.out)
+    quality = made.quality
+    measures = {
+        "plants": quality.plants, "worst_drift": quality.worst_drift, "mean_drift": quality.mean_drift,
+        "skate": None, "penetration": quality.deepest, "jerk": quality.jerk, "jerk_ratio": None,
+        "acceleration_ratio": None,
+    }  # fmt: skip
+    return {
+        "frames": len(made.motion), "fps": round(float(made.motion.fps), 4),
+        "joints": len(robot.mechanism.joints), "solution": made.status.value, "unmet": len(made.report.unmet),
+        "after": {name: None if value is None else round(float(value), 4) for name, value in measures.items()},
+        "robot": quality.to_dict(), "notes": list(made.report.notes),
+    }  # fmt: skip
+
+
 def _retarget(task: Task) -> dict[str, Any]:
     from footplant.edits.retarget import retarget
 
+    if is_robot(task.character or ""):
+        return _retarget_to_robot(task)
     options = dict(task.parameters or {})
     character, keep = (
         _character(task.character or "", (task.reading or {}).get("skeleton")),

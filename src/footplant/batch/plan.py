@@ -18,6 +18,7 @@ from footplant.batch.remote import hash_of, is_remote, list_files, stamp_of
 from footplant.batch.settings import SETTINGS
 from footplant.errors import FormatError
 from footplant.io import SAMPLE, find_format, writer_of
+from footplant.io.registry import is_robot
 from footplant.text_files import require_file
 
 READ_FILES = ("roles", "skeleton")
@@ -63,10 +64,18 @@ class Batch:
         if unknown:
             takes = ", ".join(kind.parameters) or "none"
             raise FormatError(f"expected options of {self.job} ({takes}), got {unknown[0]!r}")
+        robots = [character for character in self.characters if is_robot(character)]
+        if robots and len(robots) < len(self.characters):
+            raise FormatError("robots and characters have other files: retarget to them in two batches")
         if self.format is not None:
             if kind.suffix is None or not kind.motion:
                 raise FormatError(f"{self.job} writes no motions, so it takes no --format")
-            writer_of(f"x{self.suffix}")
+            if robots:
+                from footplant.io.robot_files import choose_layout
+
+                choose_layout(f"x{self.suffix}", None)
+            else:
+                writer_of(f"x{self.suffix}")
         for name in READ_FILES:
             if name in self.reading:
                 require_file(self.reading[name])
@@ -83,7 +92,7 @@ class Batch:
     def suffix(self) -> str | None:
         """Extension of the results: "" keeps the input's, None writes nothing."""
         if self.format is None:
-            return self.kind.suffix
+            return ".csv" if any(map(is_robot, self.characters)) else self.kind.suffix
         return f".{self.format.lower().lstrip('.')}"
 
     @cached_property

@@ -36,7 +36,8 @@ def batch(
     reading: ReadOptions,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Folder for results, ledger and report.")],
     to: Annotated[
-        list[str] | None, typer.Option("--to", metavar="CHARACTER", help="A character for retarget; may be repeated.")
+        list[str] | None,
+        typer.Option("--to", metavar="CHARACTER", help="A character or robot for retarget; repeatable."),
     ] = None,
     format: Annotated[
         str | None, typer.Option(metavar="ENDING", help="Output format: glb, bvh, fbx, usd … (retarget: glb).")

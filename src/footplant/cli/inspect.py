@@ -10,7 +10,8 @@ from footplant.cli.arguments import ClipFile, Json, ReadOptions, format_name
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import console, note, print_facts, print_json, print_table
-from footplant.cli.robot import is_robot, robot_info
+from footplant.cli.robot import robot_info
+from footplant.io.registry import is_robot
 
 if TYPE_CHECKING:
     from footplant.clip import Clip

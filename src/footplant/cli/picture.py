@@ -12,6 +12,7 @@ from footplant.cli.arguments import ClipFile, Json, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import options, spread
 from footplant.cli.output import print_json, working
+from footplant.cli.robot import RobotFile, load_robot_clip
 
 
 @options
@@ -39,6 +40,7 @@ def plot(
     out: Annotated[str, typer.Option("-o", "--out", metavar="PNG", help="Where to write the picture.")] = "strip.png",
     reading: ReadOptions,
     shown: DrawingOptions,
+    robot: RobotFile = None,
     json: Json = False,
 ) -> None:
     """Draw a clip as a PNG: a strip of poses, feet with their footplants, joint angles, height and speed.
@@ -53,12 +55,12 @@ def plot(
     from footplant.io import holds_markers
 
     common = {"poses": shown.poses, "title": shown.title or Path(file).name, "dpi": shown.dpi}
-    if holds_markers(file):
+    if robot is None and holds_markers(file):
         cloud = markers.load(file, reading)
         with working(f"drawing {out}"):
             path = drawing.cloud(cloud, out, **common)
     else:
-        clip = load_clip(file, reading)
+        clip = load_clip(file, reading) if robot is None else load_robot_clip(file, robot, reading)
         drawn: dict[str, Any] = {"mesh": not shown.bones, "skinning": shown.skinning, "panels": not shown.poses_only}
         with working(f"drawing {out}"):
             path = drawing.strip(clip, out, **drawn, **common)

@@ -11,8 +11,9 @@ from footplant.cli.arguments import ClipFile, GroundAt, ReadOptions
 from footplant.cli.loading import load_clip, load_target_clip
 from footplant.cli.options import LeadInOption, lead_in_option, options, spread
 from footplant.cli.output import working
-from footplant.cli.robot import Layout, Order, is_robot, retarget_to_robot
+from footplant.cli.robot import Layout, Order, retarget_to_robot
 from footplant.cli.solving import Exact, ResultOptions, check_method, further_constraints, solving
+from footplant.io.registry import is_robot
 
 if TYPE_CHECKING:
     from footplant.clip import Clip

@@ -16,7 +16,9 @@ from footplant.cli.output import note, print_facts, print_json, print_table, ref
 from footplant.cli.solving import ResultOptions, print_report, solving
 
 if TYPE_CHECKING:
+    from footplant.clip import Clip
     from footplant.edits.robot import RobotResult
+    from footplant.io.ground_files import GroundOptions
     from footplant.mechanism.body import RobotBody
 
 RobotFile = Annotated[
@@ -32,11 +34,6 @@ Order = Annotated[
 ]
 
 
-def is_robot(file: str) -> bool:
-    """Return whether a file name is that of a robot."""
-    return Path(file).suffix.lower() in (".xml", ".urdf", ".mjcf")
-
-
 def load_robot_body(file: str, roles: str | None = None) -> RobotBody:
     """Read a robot; roles: a TOML file that corrects which body is what. Errors name the file."""
     from footplant.edits.robot import as_robot
@@ -48,6 +45,15 @@ def load_robot_body(file: str, roles: str | None = None) -> RobotBody:
             return as_robot(file, None if roles is None else read_corrections(roles))
         except HumanoidError as error:
             raise FormatError(str(error), path=file) from error
+
+
+def load_robot_clip(file: str, robot: str, reading: ReadOptions) -> Clip:
+    """Read a robot's motion, of any tool, as a clip of a character with one joint per hinge."""
+    from footplant.edits.robot import clip_of_robot
+    from footplant.io.robot_files import load_robot
+
+    body = load_robot_body(robot, reading.roles)
+    return clip_of_robot(load_robot(file, body.mechanism, fps=reading.fps), body)
 
 
 def check_output(file: str, result: ResultOptions, layout: str | None, order: str) -> None:
@@ -93,6 +99,44 @@ def retarget_to_robot(
     with solving("retargeting") as progress:
         made = retarget_robot(clip, body, fps=reading.fps, keep_footsteps=keep_footsteps, progress=progress)
     _deliver(made, result, layout, order, verb="retarget", file=file, notes=clip.notes, to=to)
+
+
+def refuse_for_robots(**options: object) -> None:
+    """Raise for options that robots do not have."""
+    from footplant.errors import FormatError
+
+    for name, value in options.items():
+        if value is not None:
+            raise FormatError(f"--{name} is for characters; robots are solved without")
+
+
+def terrain_to_robot(
+    file: str,
+    to: str,
+    *,
+    ground: str,
+    ground_options: GroundOptions,
+    keep_footsteps: bool,
+    reading: ReadOptions,
+    result: ResultOptions,
+) -> None:
+    """Lay a motion on terrain by a robot, in the robot's own size; write it and print how well it holds."""
+    from footplant.edits.robot import retarget_robot
+    from footplant.io.ground_files import Course, load_ground
+    from footplant.transfer import leg_ratio
+
+    check_output(file, result, None, "mujoco")
+    reading.check_rate()
+    body = load_robot_body(to)
+    clip = load_clip(file, replace(reading, fps=None), humanoid=True, frames=True)
+    scale = 1.0 if keep_footsteps else leg_ratio(clip.character, body.proxy)
+    with working(f"reading {ground}"):
+        made = load_ground(ground, Course.of(clip.motion, clip.character, scale), ground_options)
+    with solving("adapting") as progress:
+        solved = retarget_robot(
+            clip, body, fps=reading.fps, keep_footsteps=keep_footsteps, ground=made, progress=progress
+        )
+    _deliver(solved, result, None, "mujoco", verb="terrain", file=file, notes=clip.notes, to=to)
 
 
 def repair_robot_file(file: str, robot: str, reading: ReadOptions, layout: str | None, result: ResultOptions) -> None:
@@ -157,6 +201,9 @@ def summary(made: RobotResult) -> list[str]:
     if worst is not None:
         unmet = f"{len(report.unmet)} of {len(report.constraints)} footplants"
         lines.append(f"look at: {worst.name}: {worst.worst:.1f} mm off at frame {worst.worst_frame}; {unmet} not met")
+    if quality.palm_drift is not None:
+        hands = "hand that rests" if quality.palms == 1 else "hands that rest"
+        lines.append(f"{quality.palms} {hands} on the ground: the worst drifts {quality.palm_drift:.1f} mm")
     lines.append(f"deepest in the floor: {quality.deepest:.1f} mm")
     if quality.collision_pair:
         lines.append(

@@ -10,7 +10,9 @@ from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip, load_target
 from footplant.cli.options import LeadInOption, lead_in_option, options, spread
 from footplant.cli.output import working
+from footplant.cli.robot import refuse_for_robots, terrain_to_robot
 from footplant.cli.solving import ResultOptions, solving
+from footplant.io.registry import is_robot
 
 if TYPE_CHECKING:
     from footplant.constraints.doorways import Doorway
@@ -26,7 +28,11 @@ class MoverOptions:
 
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="CHARACTER", help="Retarget to another character: file or sample:NAME."),
+        typer.Option(
+            "--to",
+            metavar="CHARACTER",
+            help="Retarget to another character (file or sample:NAME) or robot (.xml, .urdf).",
+        ),
     ] = None
     keep_footsteps: Annotated[
         bool,
@@ -98,9 +104,16 @@ def terrain(
     from footplant.transfer import leg_ratio, transfer
 
     wish = lead_in_option(lead_in)
-    result.check(file)
     ground_options = ground_file.checked()
     to, keep_footsteps = mover.to, mover.keep_footsteps
+    if to is not None and is_robot(to):
+        refuse_for_robots(doorways=doorways)
+        terrain_to_robot(
+            file, to, ground=ground, ground_options=ground_options, keep_footsteps=keep_footsteps, reading=reading,
+            result=result,
+        )  # fmt: skip
+        return
+    result.check(file)
     clip = load_clip(file, reading, humanoid=True, frames=True)
     character = clip.character if to is None else load_target(to)
     scale = 1.0 if to is None or keep_footsteps else leg_ratio(clip.character, character)

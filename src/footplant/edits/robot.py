@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.clip import Clip
-from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.detection import HANDS, Contacts, find_contacts
+from footplant.contacts.ground import Ground
+from footplant.edits.terrain import terrain
 from footplant.errors import ArgumentError, MotionError
 from footplant.feet.lead_in import split_lead_in
+from footplant.feet.palms import rests_on_ground, without_idle_palms
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.feet.steps import (
     find_steps,
@@ -30,7 +33,7 @@ from footplant.io.robot_models import read_mechanism
 from footplant.kinematics import Kinematics
 from footplant.mechanism.body import SIDES, RobotBody, robot_body
 from footplant.mechanism.model import Mechanism
-from footplant.mechanism.motion import RobotMotion, link_motion, robot_character
+from footplant.mechanism.motion import Plant, RobotMotion, link_motion, robot_character
 from footplant.motion import Motion
 from footplant.problem import Progress, Report, Status
 from footplant.quality.measure import ConstraintQuality
@@ -88,12 +91,14 @@ def retarget_robot(
     *,
     fps: float | None = None,
     keep_footsteps: bool = False,
+    ground: Ground | str | Path | None = None,
     progress: Progress | None = None,
 ) -> RobotResult:
     """Return the clip's motion on a robot.
 
     fps: frame rate of the result; None keeps the clip's. keep_footsteps: keep footsteps where they are in the world;
-    otherwise they are scaled with the leg length. A T-pose before the motion is dropped.
+    otherwise they are scaled with the leg length. ground: lay a clip of level ground on terrain, as `edits.terrain`
+    does ("stairs:0.1:0.3" …), in the robot's own size. A T-pose before the motion is dropped.
     """
     started = time.perf_counter()
     body, clip = as_robot(robot), as_clip(clip, humanoid=True)
@@ -103,24 +108,30 @@ def retarget_robot(
     clip = split_lead_in(clip)[1]
     if fps is not None and fps != clip.motion.fps and len(clip.motion) > 1:
         clip = replace(clip, motion=clip.motion.resample(fps, smooth=fps > clip.motion.fps))
-    goals = _goals(clip, body, keep_footsteps)
+    goals = _goals(clip, body, keep_footsteps, ground)
     if progress is not None:
         progress("footsteps placed", 0.1)
     solution = solve_robot(goals)
     motion = RobotMotion(body.mechanism, solution.states, clip.motion.fps, clip.name)
-    return _result(body, motion, goals, started)
+    return _result(body, motion, goals, started, solution.palms)
 
 
-def _result(body: RobotBody, motion: RobotMotion, goals: Goals, started: float) -> RobotResult:
-    """Return a solved motion with its measures."""
-    quality = measure_robot(body, motion, goals.plants, goals.limbs())
-    character = robot_character(body)
-    shown = Clip(link_motion(motion, body.links, character.skeleton), character, name=motion.name)
+def _result(
+    body: RobotBody, motion: RobotMotion, goals: Goals, started: float, palms: tuple[Plant, ...] = ()
+) -> RobotResult:
+    """Return a solved motion with its measures. palms: contacts of hands that were kept."""
+    heights = None if goals.ground is None else goals.ground_heights
+    quality = measure_robot(body, motion, goals.plants, goals.limbs(), palms, heights)
+    shown = clip_of_robot(motion, body)
+    character = shown.character
     constraints = _constraints(goals, quality, character.height)
     missed = [entry for entry in constraints if not entry.met]
     notes = [*body.mechanism.notes, *body.notes]
     if body.missing:
         notes.append(f"the robot has no {', '.join(name.replace('_', ' ') for name in body.missing)}")
+    let_go = sum(plant.end - plant.start for plant in goals.palms) - sum(plant.end - plant.start for plant in palms)
+    if let_go:
+        notes.append(f"hands rest on the ground for {let_go} more frames in the source, out of the robot's reach")
     if quality.edge_height > REACHED:
         notes.append(
             "its ankles do not roll: feet stand in place on an edge where hips are not above them, a heel or toe up to "
@@ -131,6 +142,13 @@ def _result(body: RobotBody, motion: RobotMotion, goals: Goals, started: float) 
         notes=tuple(notes), seconds=time.perf_counter() - started,
     )  # fmt: skip
     return RobotResult(motion, shown, report, quality, goals)
+
+
+def clip_of_robot(motion: RobotMotion, robot: RobotSource) -> Clip:
+    """Return a robot's motion as a clip of a character with one joint per hinge, y up: to plot, compare and view."""
+    body = as_robot(robot)
+    character = robot_character(body)
+    return Clip(link_motion(motion, body.links, character.skeleton), character, name=motion.name)
 
 
 def repair_robot(motion: RobotMotion, robot: RobotSource) -> RobotResult:
@@ -152,17 +170,20 @@ def judge_robot(motion: RobotMotion, robot: RobotSource, source: Clip | None = N
 
 def _own_goals(motion: RobotMotion, body: RobotBody, source: Clip | None = None) -> Goals:
     """Return goals that follow a robot's own motion; its contacts are detected, or those of its source."""
-    character = robot_character(body)
-    clip = Clip(link_motion(motion, body.links, character.skeleton), character, name=motion.name)
+    clip = clip_of_robot(motion, body)
     found = find_contacts(clip if source is None else source)
     held = [(plant.point, plant.start, min(plant.end, len(motion))) for plant in found.plants]
     return goals_of_robot(body, motion, [each for each in held if each[1] < each[2]])
 
 
-def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool) -> Goals:
+def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool, ground: Ground | str | Path | None = None) -> Goals:
     """Return what a robot is to do: the source's rotations on its proxy, and its footsteps as for a character."""
     target, source = body.proxy, Kinematics(clip.motion)
-    contacts = _to_stillness(with_plausible_floor(find_contacts(clip), clip), clip, source)
+    contacts = with_plausible_floor(find_contacts(clip), clip)
+    palms = _resting_palms(clip, contacts.ground)
+    contacts = _to_stillness(contacts, clip, source)
+    if ground is not None:
+        return _terrain_goals(clip, body, keep_footsteps, ground, contacts)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     steps = find_steps(contacts, foot_length(clip.character, "left"))
@@ -181,7 +202,37 @@ def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool) -> Goals:
         if plant.frames and plant.point in parts
     ]
     level = float(np.median([place[1] for *_, place in held])) if held else _lowest(copied, body)
-    return goals_of(body, copied, held, level)
+    return goals_of(body, copied, held, level, palms=palms)
+
+
+def _terrain_goals(
+    clip: Clip, body: RobotBody, keep_footsteps: bool, ground: Ground | str | Path, contacts: Contacts
+) -> Goals:
+    """Return goals of a motion that is laid on terrain by the robot's proxy, whose steps the robot takes over."""
+    made = terrain(clip, ground, target=body.proxy, keep_footsteps=keep_footsteps, contacts=contacts, lead_in="drop")
+    kinematics = Kinematics(made.motion)
+    held = []
+    for plant in contacts.plants:
+        side, _, label = plant.point.partition("_")
+        if side in SIDES and label in ("heel", "ball"):
+            path = kinematics.point(body.proxy.contacts[plant.point])[plant.start : plant.end]
+            if len(path):
+                part = "heel" if label == "heel" else "toe"
+                held.append((side, part, plant.start, plant.start + len(path), np.median(path, axis=0)))
+    return goals_of(body, made.motion, held, 0.0, ground=made.ground)
+
+
+def _resting_palms(clip: Clip, ground: Ground) -> list[tuple[str, int, int]]:
+    """Return side and frames of hands that rest on the ground."""
+    height = clip.character.height
+    if height <= 0.0 or not any(name in clip.character.contacts for name in HANDS):
+        return []
+    found = without_idle_palms(find_contacts(clip, hands=True, ground=ground), height, clip)
+    return [
+        (plant.point.partition("_")[0], max(plant.start, 0), min(plant.end, len(clip.motion)))
+        for plant in found.plants
+        if plant.point in HANDS and rests_on_ground(plant, found, height)
+    ]
 
 
 def _to_stillness(contacts: Contacts, clip: Clip, source: Kinematics) -> Contacts:
@@ -199,7 +250,7 @@ def _to_stillness(contacts: Contacts, clip: Clip, source: Kinematics) -> Contact
     }
     for plant in contacts.plants:
         start, end = plant.start, plant.end
-        if plant.point in clip.character.contacts and not plant.point.endswith("palm"):
+        if plant.point in clip.character.contacts:
             point = clip.character.contacts[plant.point]
             # a foot that rolls over its ball turns the point about the joint that stands, or the other way round
             tracks = np.stack([source.point(point), source.positions[:, point.joint]])

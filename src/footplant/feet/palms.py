@@ -69,7 +69,7 @@ def palm_plants(
         if kinematics is None:
             return moved
         free = kinematics.point(target.contacts[plant.point])[plant.start : plant.end].mean(axis=0)
-        return np.array([free[0], moved[1], free[2]]) if _on_ground(plant, contacts, height) else free
+        return np.array([free[0], moved[1], free[2]]) if rests_on_ground(plant, contacts, height) else free
 
     return tuple(
         Footplant(
@@ -105,7 +105,7 @@ def without_idle_palms(contacts: Contacts, height: float, clip: Clip | None = No
         idle = plant.point in HANDS and (
             not _holds(plant, contacts, height)
             or (
-                not _on_ground(plant, contacts, height)
+                not rests_on_ground(plant, contacts, height)
                 and (
                     hanging[plant.point][plant.start : plant.end].mean() > PALM_SETTINGS.hanging
                     or (rests is not None and rests(plant))
@@ -120,7 +120,7 @@ def hangs_by_hands(contacts: Contacts, height: float) -> bool:
     """Return whether the palms often hold something in the air: a rope, a bar, rungs. height: of the body, metres."""
     height, held = real_number(height, "height", MotionError, above=0.0), np.zeros(contacts.frames, bool)
     for plant in contacts.plants:
-        if plant.point in HANDS and not _on_ground(plant, contacts, height):
+        if plant.point in HANDS and not rests_on_ground(plant, contacts, height):
             held[plant.start : plant.end] = True
     return bool(held.mean() > PALM_SETTINGS.hangs_by_hands) if contacts.frames else False
 
@@ -158,10 +158,11 @@ def _of_arm(segment: str) -> bool:
 
 def _holds(plant: Plant, contacts: Contacts, height: float) -> bool:
     return len(plant) > 1 and (
-        _on_ground(plant, contacts, height) or len(plant) >= PALM_SETTINGS.shortest_hold * contacts.fps
+        rests_on_ground(plant, contacts, height) or len(plant) >= PALM_SETTINGS.shortest_hold * contacts.fps
     )
 
 
-def _on_ground(plant: Plant, contacts: Contacts, height: float) -> bool:
+def rests_on_ground(plant: Plant, contacts: Contacts, height: float) -> bool:
+    """Return whether a palm contact is on the ground; height: of the body, metres."""
     above = plant.place[1] - float(contacts.ground.height(plant.place[None, ::2])[0])
     return above < PALM_SETTINGS.on_ground * height

@@ -52,6 +52,8 @@ FORMAT_FEATURES = {
     "constraints": "constraints and edits",
 }
 """What a file may store besides a skeleton and one motion; a format lists in `holds` which of these `save` writes."""
+ROBOTS = (".xml", ".urdf", ".mjcf")
+"""Extensions of models of robots, which are no clips."""
 _MODULES = {extension: name for name, extensions in BUILT_IN.items() for extension in extensions}
 
 
@@ -95,6 +97,11 @@ def format_of(path: str | Path) -> ModuleType:
 
 def _ending(path: str | Path) -> str:
     return Path(path).suffix.lower() or "no extension"
+
+
+def is_robot(path: str | Path) -> bool:
+    """Return whether a file name is that of a robot: MJCF or URDF."""
+    return Path(path).suffix.lower() in ROBOTS
 
 
 def writer_of(path: str | Path) -> ModuleType:

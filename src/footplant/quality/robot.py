@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -72,6 +72,10 @@ class RobotQuality:
     """The frame of that distance."""
     edge_height: float = 0.0
     """How high a planted heel or toe of a foot is whose ankle does not roll, mm: the foot stands on an edge."""
+    palms: int = 0
+    """Contacts of hands with the ground."""
+    palm_drift: float | None = None
+    """Largest horizontal distance of a resting wrist from its mean place, mm."""
 
     def to_dict(self) -> dict:
         """Return JSON-ready numbers."""
@@ -84,6 +88,7 @@ class RobotQuality:
             ("mean drift, mm", self.mean_drift),
             ("planted samples over 1 cm/s, share", self.skating),
             ("deepest in the floor, mm", self.deepest),
+            *([] if self.palm_drift is None else [("worst drift of a resting hand, mm", self.palm_drift)]),
             ("joint ranges broken", self.ranges_broken),
             ("joint speeds broken", self.speeds_broken),
             ("jumps over 0.5 rad", self.jumps),
@@ -100,8 +105,13 @@ def measure_robot(
     motion: RobotMotion,
     plants: Sequence[Plant] = (),
     limbs: Mapping[tuple[str, str], NDArray] | None = None,
+    palms: Sequence[Plant] = (),
+    heights: Callable[[NDArray], NDArray] | None = None,
 ) -> RobotQuality:
-    """Measure a robot's motion. plants: what should stand; limbs: pair of centres → vectors (F, 3) to follow."""
+    """Measure a robot's motion. plants: what should stand; limbs: pair of centres → vectors (F, 3) to follow.
+
+    palms: hands that should rest. heights: places (N, 2) of the robot's world → height of the ground; None for a floor.
+    """
     links, mechanism = body.links, body.mechanism
     at, turn = links.pose(motion.states)
 
@@ -125,7 +135,12 @@ def measure_robot(
         errors.append(1000.0 * float(away.max()))
         frames.append(plant.start + int(away.argmax()))
     moving = np.concatenate(speeds) if speeds else np.zeros(0)
-    lowest = _lowest(body, at, turn)
+    resting = []
+    for palm in palms:
+        wrist = body.centers[f"{palm.side}_wrist"]
+        path = track(wrist.link, wrist.place)[palm.start : palm.end, :2]
+        resting.append(1000.0 * float(np.linalg.norm(path - path.mean(axis=0), axis=1).max(initial=0.0)))
+    lowest = _lowest(body, at, turn, heights)
     angles = motion.angles
     outside = np.maximum(mechanism.lower - angles, angles - mechanism.upper)
     steps = np.abs(np.diff(angles, axis=0))
@@ -156,19 +171,24 @@ def measure_robot(
         zmp_outside=None if zmp is None else float(np.mean(zmp > OUTSIDE)),
         zmp_distance=None if zmp is None else 1000.0 * float(np.mean(zmp)),
         plant_errors=tuple(errors), plant_frames=tuple(frames), edge_height=max(edges),
+        palms=len(palms), palm_drift=max(resting) if resting else None,
     )  # fmt: skip
 
 
-def _lowest(body: RobotBody, at: NDArray, turn: NDArray) -> NDArray:
-    """Return the height of the lowest point of any solid (F,), metres."""
+def _lowest(
+    body: RobotBody, at: NDArray, turn: NDArray, heights: Callable[[NDArray], NDArray] | None = None
+) -> NDArray:
+    """Return how far the lowest point of any solid is above the ground (F,), metres."""
     links, places, radii = surface_points(body.links)
     lowest = np.full(len(at), np.inf)
-    for link in np.unique(links):
-        own = links == link
-        heights = at[:, link, 2][:, None] + turn[:, link, 2] @ places[own].T - radii[own]
-        lowest = np.minimum(lowest, heights.min(axis=1))
-    for sole in body.soles.values():
-        lowest = np.minimum(lowest, (at[:, sole.link, 2][:, None] + turn[:, sole.link, 2] @ sole.points.T).min(axis=1))
+    groups = [(link, places[links == link], radii[links == link]) for link in np.unique(links)]
+    groups += [(sole.link, sole.points, np.zeros(len(sole.points))) for sole in body.soles.values()]
+    for link, own, radius in groups:
+        above = at[:, link, 2][:, None] + turn[:, link, 2] @ own.T - radius
+        if heights is not None:
+            flat = at[:, link, None, :2] + np.einsum("fij,nj->fni", turn[:, link, :2], own)
+            above -= heights(flat.reshape(-1, 2)).reshape(above.shape)
+        lowest = np.minimum(lowest, above.min(axis=1))
     return lowest
 
 
@@ -184,8 +204,21 @@ def _limb_error(body: RobotBody, limbs: Mapping[tuple[str, str], NDArray] | None
     return float(np.mean(angles)) if angles else None
 
 
-def zero_moment_points(body: RobotBody, at: NDArray, turn: NDArray, fps: float) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the zero-moment point (F, 2) on the ground, the height (F,) of the centre of mass, and g + its lift (F,).
+def support_heights(plants: Sequence[Plant], frames: int) -> NDArray:
+    """Return the height of what stands (F,), metres; between steps it goes over evenly."""
+    total, count = np.zeros(frames), np.zeros(frames)
+    for plant in plants:
+        total[plant.start : plant.end] += plant.place[2]
+        count[plant.start : plant.end] += 1.0
+    known = np.flatnonzero(count)
+    return np.interp(np.arange(frames), known, total[known] / count[known]) if len(known) else total
+
+
+def zero_moment_points(
+    body: RobotBody, at: NDArray, turn: NDArray, fps: float, floor: NDArray | float = 0.0
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return the zero-moment point (F, 2) at the height `floor`, how high the centre of mass (F,) is above it, and
+    g + its lift (F,).
 
     With c the centre of mass, a its acceleration and L the angular momentum about it,
     p = c − (c_z a + (e_z × dL/dt) / m) / (g + a_z). Both ends of the motion have no acceleration.
@@ -214,7 +247,8 @@ def zero_moment_points(body: RobotBody, at: NDArray, turn: NDArray, fps: float) 
     lift = GRAVITY + acceleration[:, 2]
     safe = np.maximum(lift, 0.3 * GRAVITY)[:, None]
     turned = np.stack([-torque[:, 1], torque[:, 0]], axis=1) / (max(mechanism.mass, 1e-12) * safe)
-    return center[:, :2] - center[:, 2:] / safe * acceleration[:, :2] + turned, center[:, 2], lift
+    height = center[:, 2] - floor
+    return center[:, :2] - height[:, None] / safe * acceleration[:, :2] + turned, height, lift
 
 
 def _balance(
@@ -223,7 +257,7 @@ def _balance(
     """Return the distance of the zero-moment point from the support polygon at planted frames, metres."""
     if len(motion) < 5 or not plants or body.mechanism.mass <= 0.0:
         return None
-    point, _, lift = zero_moment_points(body, at, turn, motion.fps)
+    point, _, lift = zero_moment_points(body, at, turn, motion.fps, support_heights(plants, len(motion)))
     corners, counts = support_corners(body, plants, at, turn)
     chosen = (counts > 0) & (lift > 0.2 * GRAVITY)
     chosen[:2] = chosen[-2:] = False

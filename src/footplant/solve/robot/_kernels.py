@@ -61,7 +61,9 @@ class Hard(NamedTuple):
     floor_links: NDArray
     floor_places: NDArray
     floor_radii: NDArray
-    """Points of solids with a radius around them that stay above the ground at height 0."""
+    """Points of solids with a radius around them that stay above the ground."""
+    floor_levels: NDArray
+    """(F, P) metres; the height of the ground below each of them."""
     lower: NDArray
     upper: NDArray
     """(D,) radians."""
@@ -263,7 +265,7 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, touchin
         rows.starts[f] = count
         for t in range(hard.floor_links.shape[0]):
             link = hard.floor_links[t]
-            height = at[link, 2] - hard.floor_radii[t]
+            height = at[link, 2] - hard.floor_radii[t] - hard.floor_levels[f, t]
             for i in range(3):
                 height += turn[link, 2, i] * hard.floor_places[t, i]
             if height < margin and count < limit:
@@ -568,7 +570,7 @@ def _example():
     )  # fmt: skip
     hard = Hard(
         one, np.zeros((1, 3)), np.zeros((1, 1, 3)), np.ones((1, 1)), np.ones((1, 3)), one, np.zeros((1, 3)),
-        np.zeros(1), -np.ones(1), np.ones(1), np.ones(1),
+        np.zeros(1), np.zeros((1, 1)), -np.ones(1), np.ones(1), np.ones(1),
     )  # fmt: skip
     pairs = Pairs(np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0))
     rows = Rows(np.zeros(2, np.int64), np.zeros((4, 7)), np.zeros(4), np.zeros(4, np.int8), np.zeros(4, np.int64))

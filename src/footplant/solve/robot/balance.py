@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from footplant.mechanism.body import RobotBody
 from footplant.mechanism.motion import Plant
-from footplant.quality.robot import GRAVITY, nearest_in_support, support_corners, zero_moment_points
+from footplant.quality.robot import GRAVITY, nearest_in_support, support_corners, support_heights, zero_moment_points
 
 ROUNDS = 5
 """How often the nearest points of the support are found anew."""
@@ -37,7 +37,7 @@ def balancing_shift(
     if frames < 5 or not plants:
         return np.zeros((frames, 2))
     at, turn = body.links.pose(states)
-    point, height, lift = zero_moment_points(body, at, turn, fps)
+    point, height, lift = zero_moment_points(body, at, turn, fps, support_heights(plants, frames))
     lever = np.maximum(height, 0.0) / np.maximum(lift, 0.3 * GRAVITY) * fps**2
     corners, counts = support_corners(body, plants, at, turn)
     standing = counts > 0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.contacts.ground import Ground
 from footplant.kinematics import Kinematics
 from footplant.mechanism.body import SIDES, RobotBody
 from footplant.mechanism.motion import Plant, RobotMotion
@@ -34,6 +35,16 @@ class Goals:
     turns: dict[str, NDArray]
     """Joint of the proxy → (F, 3, 3) how it is turned away from the rest pose, world."""
     plants: tuple[Plant, ...]
+    palms: tuple[Plant, ...] = ()
+    """Wrists of hands that rest on the ground: where they stay along it; their part is "palm"."""
+    ground: Ground | None = None
+    """What the robot stands on, in Footplant's axes; None for a floor at height 0."""
+
+    def ground_heights(self, places: NDArray) -> NDArray:
+        """Return the height of the ground at places (N, 2) of the robot's world, metres."""
+        if self.ground is None:
+            return np.zeros(len(places))
+        return np.asarray(self.ground.height(np.ascontiguousarray(places[:, ::-1])), float)
 
     def __len__(self) -> int:
         """Return the number of frames."""
@@ -53,11 +64,20 @@ class Goals:
         return self.turns[joint] @ rest
 
 
-def goals_of(body: RobotBody, motion: Motion, held: Sequence[HeldPoint], level: float) -> Goals:
+def goals_of(
+    body: RobotBody,
+    motion: Motion,
+    held: Sequence[HeldPoint],
+    level: float,
+    *,
+    palms: Sequence[tuple[str, int, int]] = (),
+    ground: Ground | None = None,
+) -> Goals:
     """Return goals for a motion of a robot's proxy with the source's rotations, and what is planted.
 
     level: height of the ground, metres, which becomes 0. The motion is raised so that planted ankles are at the height
-    that they have on the robot.
+    that they have on the robot. palms: side and frames of hands that rest on the ground. ground: what it stands on, if
+    not a floor; level is 0 then.
     """
     kinematics = Kinematics(motion)
     names = motion.skeleton.names
@@ -69,11 +89,16 @@ def goals_of(body: RobotBody, motion: Motion, held: Sequence[HeldPoint], level: 
         (side, part, start, end, TO_Z_UP @ np.asarray(place) - np.array([0.0, 0.0, level]))
         for side, part, start, end, place in held
     ]
-    plants = _rigid(body, moved)
+    plants = _rigid(body, moved, flat=ground is None)
     offset = _standing_offset(body, plants, {name: places[:, index] for index, name in enumerate(names)})
     places[..., 2] += offset
     positions = {name: places[:, index] for index, name in enumerate(names)}
-    return Goals(body, motion.fps, positions, turns, plants)
+    resting = tuple(
+        Plant(side, "palm", start, end, tuple(positions[f"{side}_wrist"][start:end].mean(axis=0).tolist()))
+        for side, start, end in palms
+        if f"{side}_wrist" in body.centers and f"{side}_wrist" in positions
+    )
+    return Goals(body, motion.fps, positions, turns, plants, resting, ground)
 
 
 def _standing_offset(body: RobotBody, plants: Sequence[Plant], places: dict[str, NDArray]) -> float:
@@ -118,10 +143,13 @@ def goals_of_robot(body: RobotBody, motion: RobotMotion, held: Sequence[tuple[st
     return Goals(body, motion.fps, positions, turns, _rigid(body, planted))
 
 
-def _rigid(body: RobotBody, held: Sequence[HeldPoint]) -> tuple[Plant, ...]:
-    """Return plants whose places fit rigid feet: heel and toe of one step are a foot's length apart."""
+def _rigid(body: RobotBody, held: Sequence[HeldPoint], flat: bool = True) -> tuple[Plant, ...]:
+    """Return plants whose places fit rigid feet: heel and toe of one step are a foot's length apart.
+
+    flat: the ground is a floor at height 0, and places near it are on it.
+    """
     found: list[Plant] = []
-    snap = SNAP * leg_length(body)
+    snap = SNAP * leg_length(body) if flat else 0.0
     for side in SIDES:
         sole = body.soles[side]
         length = float(np.linalg.norm(sole.toe - sole.heel))

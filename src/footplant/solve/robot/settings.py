@@ -34,6 +34,12 @@ class RobotSettings:
     """Weight that draws every hinge to the rest pose, per square radian: redundant hinges do not drift."""
     plant: float = 1e6
     """Weight of a planted point, per square leg length."""
+    palm: float = 1e4
+    """The same of the wrist of a hand that rests on the ground: it gives way where arms are too short."""
+    reach: float = 0.97
+    """Share of the arm's length: a resting hand farther than this from its shoulder is out of reach, and let go."""
+    rise: float = 0.03
+    """Metres: a point that is deeper than this in the ground, in the riser of a stair, is raised by this in a step."""
     smooth: float = 3.0
     """Weight of second differences of hinges, per square radian at 30 frames/s; it grows with the fourth power of the
     frame rate. With 1, 2 and 3, jerk of a walk on a G1 is 630, 516 and 436 rad/s³; its limbs are off by 1.27°, 1.35°

@@ -13,17 +13,22 @@ arm and the neck given those: the matrix of a step is factored in O(frames · n�
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
+from footplant.mechanism.motion import Plant
 from footplant.mechanism.solids import SolidTable, surface_points
 from footplant.solve.robot.balance import balancing_shift
 from footplant.solve.robot.goals import TO_Z_UP, Goals, leg_length
 from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
+
+FEET = 4
+"""Held points of feet, heel and toe of each side, which come before those of palms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +41,8 @@ class RobotSolution:
     """Gauss–Newton steps of base and legs."""
     factored: int
     """How often matrices were factored, in all stages."""
+    palms: tuple[Plant, ...] = ()
+    """Contacts of hands that the arms reach, and in which frames."""
 
 
 def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> RobotSolution:
@@ -53,8 +60,10 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
         steps, times = (problem.solve_trunk if number == 0 else problem.solve_stage)(states, columns, len(free))
         factored += times
         taken = steps if number == 0 else taken
+        if number == 0:
+            problem.keep_palms_in_reach(states)
     angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
-    return RobotSolution(np.concatenate([states[:, :7], angles], axis=1), taken, factored)
+    return RobotSolution(np.concatenate([states[:, :7], angles], axis=1), taken, factored, problem.palms)
 
 
 class _Problem:
@@ -69,6 +78,7 @@ class _Problem:
         self.leg = leg_length(self.body)
         self.tree = self.links.tree
         self.solids = SolidTable(self.links)
+        self.palms: tuple[Plant, ...] = ()
         self.soft = self._soft()
         self.hard = self._hard()
         scale = (goals.fps / 30.0) ** 4
@@ -170,23 +180,34 @@ class _Problem:
         goals, body, s = self.goals, self.body, self.settings
         frames = len(goals)
         names = [(side, part) for side in SIDES for part in ("heel", "toe")]
-        held, weights = np.zeros((frames, 4, 3)), np.zeros((frames, 4))
-        for plant in goals.plants:
+        self.hands = [side for side in SIDES if any(palm.side == side for palm in goals.palms)]
+        names += [(side, "palm") for side in self.hands]
+        held, weights = np.zeros((frames, len(names), 3)), np.zeros((frames, len(names)))
+        for plant in (*goals.plants, *goals.palms):
             number = names.index((plant.side, plant.part))
             held[plant.start : plant.end, number] = plant.place
-            weights[plant.start : plant.end, number] = s.plant / self.leg**2
+            weights[plant.start : plant.end, number] = (s.palm if plant.part == "palm" else s.plant) / self.leg**2
+        points = [
+            (body.centers[f"{side}_wrist"].link, np.array(body.centers[f"{side}_wrist"].place))
+            if part == "palm"
+            else (body.soles[side].link, getattr(body.soles[side], part))
+            for side, part in names
+        ]
+        # the height of a palm is the floor's to decide, and that of a foot whose ankle does not roll
+        upright = [part != "palm" and body.rolls(side) for side, part in names]
         links, places, radii = floor_points(body)
         speed = np.where(np.isfinite(self.mechanism.velocity), self.mechanism.velocity, s.speed)
         big = 1e3
         return self.kernel.Hard(
-            np.array([body.soles[side].link for side, _ in names], np.int64),
-            np.array([getattr(body.soles[side], part) for side, part in names]),
+            np.array([link for link, _ in points], np.int64),
+            np.array([place for _, place in points]),
             held,
             weights,
-            np.array([[1.0, 1.0, 1.0 if self.body.rolls(side) else 0.0] for side, _ in names]),
+            np.array([[1.0, 1.0, float(each)] for each in upright]),
             links,
             places,
             radii,
+            np.zeros((frames, len(links))),
             np.clip(self.mechanism.lower, -big, big),
             np.clip(self.mechanism.upper, -big, big),
             speed / goals.fps,
@@ -206,7 +227,8 @@ class _Problem:
         states[:, 7:] = np.clip(self.links.standing, self.mechanism.lower, self.mechanism.upper)
         self.reference = states.copy()
         columns = np.arange(6 + joints)
-        self.kernel.track(self.tree, columns, self.soft, self.hard, states, 80, 3, 1e-3)
+        feet = self.hard._replace(hold_weights=self._of_feet())
+        self.kernel.track(self.tree, columns, self.soft, feet, states, 80, 3, 1e-3)
         return states
 
     def solve_trunk(self, states: NDArray, columns: NDArray, count: int) -> tuple[int, int]:
@@ -266,8 +288,11 @@ class _Problem:
         kept = self.own_links(columns)[self.hard.floor_links]
         hard = self.hard._replace(
             floor_links=self.hard.floor_links[kept], floor_places=np.ascontiguousarray(self.hard.floor_places[kept]),
-            floor_radii=self.hard.floor_radii[kept],
+            floor_radii=self.hard.floor_radii[kept], floor_levels=np.zeros((frames, int(kept.sum()))),
         )  # fmt: skip
+        if columns[0] >= 0:
+            # arms, which come later, reach for palms: the trunk does not give way to them
+            hard = hard._replace(hold_weights=self._of_feet())
         points = len(hard.floor_links)
         room = kernel.Room(
             np.empty((frames, count, count)), np.empty((frames, count)), np.empty((frames * count, 2 * count + 1)),
@@ -291,6 +316,8 @@ class _Problem:
                 self.shift_to_balance(states)
             if renewed and number:
                 pairs = self.near_pairs(states, columns)
+            if self.goals.ground is not None:
+                self.level_floor(states, hard)
             kernel.assemble(
                 self.tree, columns, self.soft, hard, pairs, states, s.margin * self.leg / 0.8, s.apart, touching,
                 room, rows,
@@ -305,6 +332,49 @@ class _Problem:
             if longest < s.settled and number >= balance:
                 break
         return number + 1, factored
+
+    def _of_feet(self) -> NDArray:
+        """Return the weights of held points without those of palms."""
+        weights = self.hard.hold_weights.copy()
+        weights[:, FEET:] = 0.0
+        return weights
+
+    def keep_palms_in_reach(self, states: NDArray) -> None:
+        """Keep of each contact of a hand the longest run of frames in which the arm reaches it from this trunk."""
+        at, turn = self.links.pose(states)
+        centers, kept = self.body.centers, []
+        numbers = {side: FEET + number for number, side in enumerate(self.hands)}
+        self.hard.hold_weights[:, FEET:] = 0.0
+        for palm in self.goals.palms:
+            shoulder = centers[f"{palm.side}_shoulder"]
+            rest = [
+                self.links.rest_point(
+                    centers[f"{palm.side}_{part}"].link, np.array(centers[f"{palm.side}_{part}"].place)
+                )
+                for part in ("shoulder", "elbow", "wrist")
+            ]
+            length = sum(float(np.linalg.norm(b - a)) for a, b in pairwise(rest))
+            frames = slice(palm.start, palm.end)
+            wrist = centers[f"{palm.side}_wrist"]
+            tracks = [at[frames, end.link] + turn[frames, end.link] @ np.array(end.place) for end in (shoulder, wrist)]
+            # where the arm of this trunk is anyway; its height is the floor's to decide
+            place = tracks[1].mean(axis=0)
+            near = np.linalg.norm((tracks[0] - place)[:, :2], axis=1) < self.settings.reach * length
+            edges = np.flatnonzero(np.diff(np.concatenate([[0], near.astype(np.int8), [0]])))
+            runs = sorted(zip(edges[::2].tolist(), edges[1::2].tolist()), key=lambda run: run[0] - run[1])
+            if runs and runs[0][1] - runs[0][0] >= 3:
+                start, end = palm.start + runs[0][0], palm.start + runs[0][1]
+                kept.append(replace(palm, start=start, end=end, place=tuple(place.tolist())))
+                self.hard.hold_goals[start:end, numbers[palm.side]] = place
+                self.hard.hold_weights[start:end, numbers[palm.side]] = self.settings.palm / self.leg**2
+        self.palms = tuple(kept)
+
+    def level_floor(self, states: NDArray, hard) -> None:
+        """Write the heights of the ground below all points of solids; one that is deep in a riser rises slowly."""
+        at, turn = self.links.pose(states)
+        places = at[:, hard.floor_links] + np.einsum("fpij,pj->fpi", turn[:, hard.floor_links], hard.floor_places)
+        heights = self.goals.ground_heights(places[..., :2].reshape(-1, 2)).reshape(places.shape[:2])
+        hard.floor_levels[:] = np.minimum(heights, places[..., 2] - hard.floor_radii + self.settings.rise)
 
     @staticmethod
     def _damping(number: int) -> float:
