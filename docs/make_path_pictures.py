@@ -31,7 +31,7 @@ def rows(name: str, title: str, bends: list[tuple[str, Curve]]) -> list[FromAbov
     found = [FromAbove(f"{title}, as captured" if "/" in name else title, clip, contacts)]
     for label, shape in bends:
         curve = shape.moved(travel.places[0], float(travel.headings[0]))
-        solution = bend(clip, curve, contacts=contacts)
+        solution = footplant.bend(clip, curve, contacts=contacts)
         report = solution.report
         assert report.after is not None
         assert report.after.worst_plant is not None
@@ -39,7 +39,7 @@ def rows(name: str, title: str, bends: list[tuple[str, Curve]]) -> list[FromAbov
         print(name, label, report.status.name, f"worst drift {drift:.2f} mm")
         carried = PathMapping.of(travel, curve).motion(clip.motion)
         if label.startswith("circle"):
-            found.append(FromAbove(f"{label}, carried only", replace(clip, motion=carried), contacts, curve))
+            found.append(FromAbove(f"{label}, not solved", replace(clip, motion=carried), contacts, curve))
         found.append(FromAbove(f"{label}, planted", replace(clip, motion=solution.motion), contacts, curve))
     return found
 

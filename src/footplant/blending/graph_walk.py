@@ -29,11 +29,12 @@ from footplant.clip import Clip
 from footplant.curves import Curve
 from footplant.errors import MotionError
 from footplant.io.curve_files import load_curve
+from footplant.motion import Motion
 from footplant.problem import Method, Progress
 from footplant.result import ClipSource, Result, as_clip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Piece:
     """A part of a clip that a walk plays."""
 
@@ -42,6 +43,10 @@ class Piece:
     """Seconds of the clip at which it is entered: the middle of the crossfade from the piece before."""
     stop: float
     """Seconds of the clip at which it is left, or the walk ends."""
+    turn: float
+    """Radians about the vertical by which the clip is rotated."""
+    shift: NDArray
+    """(2,) metres (x, z) by which it is then shifted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +69,6 @@ class Walk:
     """Metres: the root mean square distance from the path, or the distance at which a target was missed."""
     reached: bool
     """Whether the end of the path, or the target, was reached."""
-    origin: Start
-    """Where the first clip lies in the world."""
 
     @property
     def seconds(self) -> float:
@@ -89,7 +92,6 @@ class _Label:
     cost: float
     """Metres² s."""
     before: tuple[Piece, ...]
-    origin: Start
 
 
 class _Goal(Protocol):
@@ -158,8 +160,7 @@ def find_walk(
         if _half_fade(edge, graph, fade) >= WALK.least_fade:
             leaving.setdefault(edge.source, []).append(edge)
     queue = [
-        (0.0, next(order), _Label(start.clip, 0.0, start.turn, start.shift, 0.0, 0.0, 0.0, (), start))
-        for start in starts
+        (0.0, next(order), _Label(start.clip, 0.0, start.turn, start.shift, 0.0, 0.0, 0.0, ())) for start in starts
     ]
     kept: dict[int, list[float]] = {}
     best: tuple[float, Walk] | None = None
@@ -195,10 +196,10 @@ def find_walk(
                 continue
             turned = rotate_on_floor(np.array(label.turn), np.array(edge.shift)) + label.shift
             travelled = float(progress[sample]) if following else 0.0
-            piece = Piece(label.clip, label.enter, edge.leave)
+            piece = Piece(label.clip, label.enter, edge.leave, label.turn, label.shift)
             entered = _Label(
                 edge.target, edge.enter, label.turn + edge.turn, turned, seconds, travelled,
-                float(cost[sample]) if following else 0.0, (*label.before, piece), label.origin,
+                float(cost[sample]) if following else 0.0, (*label.before, piece),
             )  # fmt: skip
             heapq.heappush(queue, (float(progress[sample]), next(order), entered))
     found = best or nearest
@@ -220,9 +221,9 @@ def _keep(kept: dict[int, list[float]], bucket: int, rank: float) -> bool:
 
 
 def _walk(label: _Label, first: int, sample: int, dt: float, cost: float, following: bool) -> Walk:
-    last = Piece(label.clip, label.enter, max((first + sample) * dt, label.enter + dt))
+    last = Piece(label.clip, label.enter, max((first + sample) * dt, label.enter + dt), label.turn, label.shift)
     seconds = max(label.seconds + sample * dt, dt)
-    return Walk((*label.before, last), float(np.sqrt(cost / seconds if following else cost)), False, label.origin)
+    return Walk((*label.before, last), float(np.sqrt(cost / seconds if following else cost)), False)
 
 
 def _half_fade(edge: Edge, graph: MotionGraph, fade: float) -> float:
@@ -298,11 +299,12 @@ def walk_graph(
         raise MotionError("expected a clip of more than a moment to walk with, got none")
     times, weights = _timeline(walk, graph, fade, rate)
     numbers = [piece.clip for piece in walk.pieces]
-    poses = [replace(prepared[number].motion.at(seconds), fps=rate) for number, seconds in zip(numbers, times.T)]
+    poses = [
+        replace(_placed_clip(prepared[piece.clip], piece).at(seconds), fps=rate)
+        for piece, seconds in zip(walk.pieces, times.T)
+    ]
     character = prepared[0].character
-    motion = compose(poses, weights, character)
-    turn, shift = rotation.from_axis_angle(rotation.AXES["y"], walk.origin.turn), walk.origin.shift
-    motion = motion.transformed(turn, (shift[0], 0.0, shift[1]))
+    motion = _in_place(compose(poses, weights, character), poses, weights)
     own = [contacts[number] for number in numbers]
     plants = blend_plants(motion, character, times, weights, own)
     level = next((floor_level(found) for found in own if found is not None and found.plants), 0.0)
@@ -311,6 +313,26 @@ def walk_graph(
     return Result.of(replace(given[numbers[0]], name=" + ".join(names)), held, character).noted(
         _note(walk, given, target)
     )
+
+
+def _placed_clip(clip: Clip, piece: Piece) -> Motion:
+    """Return the motion of a clip where a piece of the walk has it."""
+    turn = rotation.from_axis_angle(rotation.AXES["y"], piece.turn)
+    return clip.motion.transformed(turn, (piece.shift[0], 0.0, piece.shift[1]))
+
+
+def _in_place(motion: Motion, poses: Sequence[Motion], weights: NDArray) -> Motion:
+    """Return the motion with its root at the weighted mean of the pieces' roots, which transitions have aligned.
+
+    Integrated increments, as in a blend, would leave the path by some centimetres with each transition.
+    """
+    root = sum(share[:, None] * pose.root for share, pose in zip(weights.T, poses))
+    turns = np.stack([pose.rotations[:, 0] for pose in poses])
+    likeness = np.sum(turns * turns[weights.argmax(axis=1), np.arange(len(motion))], axis=2, keepdims=True)
+    turned = np.einsum("fn,nfk->fk", weights, np.where(likeness < 0.0, -turns, turns))
+    rotations = np.array(motion.rotations)
+    rotations[:, 0] = rotation.unroll(rotation.normalize(turned))
+    return motion.like(np.asarray(root), rotations, motion.offsets)
 
 
 def _placed(path: Curve | str, own: NDArray) -> Curve:
