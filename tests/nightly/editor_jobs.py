@@ -81,14 +81,14 @@ class Job(Page):
     def export(self, ending: str) -> Path:
         """Export by the button; return the file."""
         self.page.select_option("#export-format", ending)
-        with self.page.expect_download(timeout=180_000) as started:
+        with self.page.expect_download(timeout=100_000) as started:
             self.page.click("#export")
         path = self.folder / f"result.{ending}"
         started.value.save_as(path)
         return path
 
     def saved(self, button: str, name: str) -> Path:
-        with self.page.expect_download(timeout=180_000) as started:
+        with self.page.expect_download(timeout=100_000) as started:
             self.page.click(button)
         path = self.folder / name
         started.value.save_as(path)

@@ -6,7 +6,7 @@ import { view } from "./view/viewport";
 
 export function seam(): void {
   const page = {
-    ready: () => store.figure.value !== null && store.doc.value !== null && store.tracks.current !== null && store.progress.value === null,
+    ready: () => store.connected.value && store.figure.value !== null && store.doc.value !== null && store.tracks.current !== null && store.progress.value === null,
     state: () => ({
       frame: store.frame.value,
       playing: store.playing.value,

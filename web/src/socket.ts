@@ -28,9 +28,6 @@ export function connect(): void {
   if (key) address.searchParams.set("session", key);
   socket = new WebSocket(address);
   socket.binaryType = "arraybuffer";
-  socket.onopen = () => {
-    store.connected.value = true;
-  };
   socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) => {
     if (typeof event.data === "string") hear(JSON.parse(event.data) as Said);
     else take(event.data);
@@ -109,6 +106,8 @@ function hear(said: Said): void {
   batch(() => {
     switch (said.is) {
       case "figure":
+        // only now is there a session: after a restart it is restored first
+        store.connected.value = true;
         sessionStorage.setItem(KEY, said.session);
         store.tracks.current = new Track(said.frames, said.character.joints.length);
         store.tracks.original = null;

@@ -55,7 +55,7 @@ export const progress = signal<{ label: string; share: number } | null>(null);
 export const dragInfo = signal<{ missed: number | null; milliseconds: number; conflict?: string } | null>(null);
 export const quality = signal<{ rows: QualityRow[]; position: number } | null>(null);
 export const comparison = signal<{ a: Compared; b: Compared } | null>(null);
-export const compareView = signal<"a" | "b" | "both">("both");
+export const compareView = signal<"a" | "b" | "both" | "beside">("both");
 export const curves = signal<Curves | null>(null);
 export const plot = signal<"error" | "height" | "speed" | "joint" | "importance">("height");
 /** Control points (x, z) of the character's path. */

@@ -40,6 +40,8 @@ MOST_WAITING = 200
 """Largest number of queued requests; the editor's page never sends more."""
 GRACE = 0.1
 """Seconds in which a cancelled solve may end by itself; then its thread is left to run out and its result dropped."""
+HISTORY = "history:"
+"""Prefix of a position in the history, as one of two results to compare."""
 Request = dict[str, Any]
 
 
@@ -344,7 +346,7 @@ class Connection:
             self.send_now(scene.quality(self.session))
 
     def compare(self, request: Request) -> None:
-        """Solve with two methods: A is shown as the motion, B beside it, until the page releases both."""
+        """Solve with two methods, or stacks of the history ("history:3"); show both until the page releases them."""
         state, context = self.session.state, EditContext(self.session.journal.files, self.progress)
         found = []
         for layer, name in ((wire.CURRENT, request["a"]), (wire.OTHER, request["b"])):
@@ -352,11 +354,26 @@ class Connection:
                 self.show(state.motion, layer)
                 found.append({"name": "current", "report": None, "rows": None})
                 continue
+            if str(name).startswith(HISTORY):
+                found.append(self._compare_position(str(name), layer))
+                continue
             solution = solve_by(str(name), state, context)
             self.show(solution.motion, layer)
             rows = [[label, before, after] for label, before, after in solution.report.comparison()]
             found.append({"name": name, "report": scene.report(solution.report), "rows": json_ready(rows)})
         self.send_now({"is": "compare", "a": found[0], "b": found[1]})
+
+    def _compare_position(self, name: str, layer: int) -> dict[str, Any]:
+        """Show the result of another stack, that of a position in the history."""
+        digits, now = name.removeprefix(HISTORY), self.session.state
+        if not digits.isdigit():
+            raise ConstraintError(f"expected a position in the history, got {name!r}")
+        other = self.session.state_at(int(digits), self.progress)
+        if other.character is not now.character or len(other.motion) != len(now.motion):
+            raise ConstraintError("expected results on the same character with the same frames to compare")
+        self.show(other.motion, layer)
+        measured = None if other.report is None else scene.report(other.report)
+        return {"name": name, "report": measured, "rows": None}
 
     def drive(self, request: Request) -> None:
         """Start or stop driving the character by keys or a stream."""

@@ -138,6 +138,12 @@ class Session:
             self._now = position, state, failed
         return self.state
 
+    def state_at(self, position: int, progress: Progress | None = None) -> EditorState:
+        """Return the state at a position of the history, without going there."""
+        if not 0 <= position <= len(self.steps):
+            raise ConstraintError(f"expected a position in the history in 0..{len(self.steps)}, got {position}")
+        return self._evaluation.of(self._stacks[position], EditContext(self.journal.files, progress))[0]
+
     def mark_saved(self) -> None:
         """Record that the current state has been saved to a file."""
         self.journal.append({"saved": self.position})

@@ -130,12 +130,17 @@ export function ComparePanel() {
             {METHOD_NAMES[name]?.[0] ?? name}
           </option>
         ))}
+        {(store.doc.value?.history ?? []).map((_, n) => (
+          <option key={`history:${n}`} value={`history:${n}`}>
+            {n === 0 ? "As opened" : `After ${n}: ${store.doc.value?.history[n - 1] ?? ""}`}
+          </option>
+        ))}
       </select>
     </label>
   );
   return (
     <Section title="Compare two results">
-      <p class="hint">Both solve the current constraints: footplants, pins and drags. A is grey, B violet.</p>
+      <p class="hint">Methods solve the current footsteps, pins and drags; an entry of the history is the stack as it was then. B is violet.</p>
       <div class="row">
         {choice("A", a, true)}
         {choice("B", b, false)}
@@ -144,9 +149,9 @@ export function ComparePanel() {
       {found && (
         <>
           <div class="segments" role="group" aria-label="Show">
-            {(["a", "both", "b"] as const).map((which) => (
+            {(["a", "both", "beside", "b"] as const).map((which) => (
               <button key={which} type="button" class={store.compareView.value === which ? "on" : ""} aria-pressed={store.compareView.value === which} onClick={() => (store.compareView.value = which)}>
-                {which === "both" ? "Both" : which.toUpperCase()}
+                {which === "both" ? "Over" : which === "beside" ? "Beside" : which.toUpperCase()}
               </button>
             ))}
           </div>
@@ -164,7 +169,8 @@ export function ComparePanel() {
 
 function keep(name: string): void {
   commands.endCompare();
-  commands.solveBy(name);
+  if (name.startsWith("history:")) socket.ask({ do: "go", position: Number(name.slice(8)) });
+  else commands.solveBy(name);
 }
 
 function CompareTable({ a, b }: { a: Compared; b: Compared }) {

@@ -87,6 +87,8 @@ export class Skin {
     });
     const inverses = this.bones.map((_, n) => new THREE.Matrix4().fromArray(data.inverseBind, 16 * n));
     this.object.bind(new THREE.Skeleton(this.bones, inverses), new THREE.Matrix4());
+    // joints are in the world; the mesh may stand beside, to be compared
+    this.object.bindMode = THREE.DetachedBindMode;
     this.object.frustumCulled = false;
     this.object.castShadow = opacity >= 1;
     this.object.receiveShadow = opacity >= 1;

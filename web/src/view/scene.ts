@@ -243,6 +243,7 @@ export class Theatre {
       this.stage.scene.add(this.other.object);
     }
     this.other.object.visible = true;
+    this.other.object.position.x = store.compareView.peek() === "beside" ? 0.7 * (this.character.height || 1.7) : 0;
     this.other.pose(track, Math.min(at, track.frames - 1));
   }
 
