@@ -62,6 +62,16 @@ class RetargetOptions:
     ] = False
     exact: Exact = True
     lead_in: LeadInOption = "keep"
+    balance: Annotated[
+        bool,
+        typer.Option(
+            "--balance/--no-balance", help="Sway so that the body is balanced over its feet, or as copied and scaled."
+        ),
+    ] = True
+    dynamic: Annotated[
+        bool,
+        typer.Option("--dynamic", help="Jump and run with the right gravity, not the source's at the body's size."),
+    ] = False
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the target character.")
     ] = None
@@ -154,7 +164,7 @@ def retarget(
     with solving("retargeting") as progress:
         solution = solve(
             clip, character, keep_footsteps=target.keep_footsteps, method=chosen or method, arms=not how.fast,
-            constraints=extra, lead_in=wish, progress=progress,
+            constraints=extra, lead_in=wish, balance=how.balance, dynamic=how.dynamic, progress=progress,
         )  # fmt: skip
     depth = "skin" if check or result.report is not None else "joints"
     if depth == "skin" or solution.report.after is None or solution.report.after.fidelity is None:

@@ -67,6 +67,18 @@ class GroundFileOptions:
         return GroundOptions(self.cell, self.relief, self.ground_up, center)
 
 
+@options
+class StepOptions:
+    """What a ground with edges may change of the steps."""
+
+    keep_steps: Annotated[
+        bool, typer.Option("--keep-steps", help="Leave steps where they are, but for the nearest flat spot.")
+    ] = False
+    keep_timing: Annotated[
+        bool, typer.Option("--keep-timing", help="Keep the times of steps that climb stairs; usually they take longer.")
+    ] = False
+
+
 @spread
 def terrain(
     file: ClipFile,
@@ -88,6 +100,7 @@ def terrain(
         ),
     ] = None,
     mover: MoverOptions,
+    planned: StepOptions,
     ground_file: GroundFileOptions,
     lead_in: LeadInOption = "keep",
     reading: ReadOptions,
@@ -95,7 +108,8 @@ def terrain(
 ) -> None:
     """Adapt a motion from level ground to terrain: footplants on its surface, tilted feet, ducking under doorways.
 
-    Footsteps keep their horizontal positions; one that would straddle an edge is moved to one side of it.
+    On stairs, steps are planned: one tread a step, or as many as the stride asks for. On other ground they keep their
+    horizontal positions. Hips follow the ground, and the trunk leans into a climb.
 
     Example: footplant terrain sample:walk --ground noise:3 --doorways 3:1.5 -o hills.glb
     """
@@ -127,7 +141,7 @@ def terrain(
     with solving("adapting") as progress:
         solution = solve(
             clip, made, beams, target=None if to is None else character, keep_footsteps=keep_footsteps,
-            lead_in=wish, progress=progress,
+            lead_in=wish, keep_steps=planned.keep_steps, keep_timing=planned.keep_timing, progress=progress,
         )  # fmt: skip
     result.deliver(
         solution, verb="terrain", file=file, notes=clip.notes, ground=ground,

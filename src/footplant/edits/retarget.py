@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from footplant.checks import real_number
 from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import Contacts
@@ -41,12 +43,16 @@ from footplant.feet.tiptoe import plants_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
+from footplant.quality.balance import on_feet
 from footplant.quality.fidelity import fidelity
+from footplant.quality.flight import flight_frames
 from footplant.quality.measure import measure_each
+from footplant.quality.robot import GRAVITY
 from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult, solve_arms
 from footplant.solve.choose_ik import editing_ik
+from footplant.solve.dynamics import Physics
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY
 from footplant.solve.methods.hierarchical import Hierarchical
@@ -68,6 +74,8 @@ def retarget(
     contacts: Contacts | None = None,
     arms: bool = True,
     lead_in: LeadIn = "keep",
+    balance: bool = True,
+    dynamic: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Return the clip's motion on another character, with its footplants kept.
@@ -78,7 +86,9 @@ def retarget(
     rotations, nothing solved. constraints: further constraints of the target, solved together with the footplants.
     contacts: the clip's contacts if they are already known. arms: whether arms are kept out of the body and on what
     they touch; False leaves them as copied, in a quarter of the time. lead_in: "keep" a T-pose before the motion,
-    placed on the ground, or "drop" it.
+    placed on the ground, or "drop" it. balance: whether the body sways as its own size asks, so that it is
+    balanced over its feet. dynamic: whether it flies with the right gravity, instead of as the source does at its size.
+    Both are the whole-body method's.
     """
     clip, target = as_clip(clip, humanoid=True), as_character(target)
     require_lead_in(lead_in)
@@ -96,7 +106,7 @@ def retarget(
         refuse_constraints_on_detached_feet(target, constraints)
         made = retarget(
             clip, whole, keep_footsteps=keep_footsteps, stride=stride, method=COPY if copy else method,
-            contacts=contacts, arms=arms, lead_in=lead_in, progress=progress,
+            contacts=contacts, arms=arms, lead_in=lead_in, balance=balance, dynamic=dynamic, progress=progress,
         )  # fmt: skip
         return detach_feet(made, target)
     source = Kinematics(clip.motion)
@@ -133,6 +143,7 @@ def retarget(
         solution = solve_planted(
             problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress, arms=pose_arms,
             settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
+            physics=_physics(source, clip.character, contacts, stage, balance, dynamic),
         )  # fmt: skip
     else:
         method = _with_usual_ik(method, copied, target, same_bones(clip.character, target))
@@ -146,6 +157,18 @@ def retarget(
     report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
     solution = dropped_lead_in(replace(solution, report=report), lead, lead_in)
     return Result.of(clip, solution, given, source=clip, unsolved=None if copy else as_copied, ground=stage.ground)
+
+
+def _physics(
+    source: Kinematics, character: Character, contacts: Contacts, stage: Stage, balance: bool, dynamic: bool
+) -> Physics:
+    """Return what is asked of the centre of mass: of balance nothing where hands carry weight.
+
+    In flight a body follows a parabola: with `dynamic` that of gravity, else that of the source at the target's size.
+    """
+    grounded = np.asarray(contacts.masks().any(axis=1))
+    flight = flight_frames(source, character, grounded)
+    return Physics(balance and on_feet(contacts, len(grounded)), flight, GRAVITY if dynamic else GRAVITY * stage.rise)
 
 
 def _refuse_for_puppet(constraints: Sequence[Constraint]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from footplant import rotation
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_over
@@ -21,6 +22,7 @@ from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
 from footplant.feet.footing import Footing, find_footing
+from footplant.feet.heel_release import released_heels
 from footplant.feet.lead_in import (
     LeadIn,
     contacts_after_lead_in,
@@ -28,10 +30,12 @@ from footplant.feet.lead_in import (
     require_lead_in,
     with_lead_in,
 )
+from footplant.feet.lean import leaned
 from footplant.feet.planting import can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
+from footplant.feet.step_plan import StepPlan, plan_steps, retimed_clip, retimed_motion
 from footplant.feet.steps import (
     Places,
     Step,
@@ -55,6 +59,9 @@ from footplant.skeleton import Character
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.transfer import leg_ratio, transfer
 
+PLANNED_FARTHEST = 0.03
+"""Metres by which a planned step may still be moved: a plan has places every 2 cm."""
+
 
 def terrain(
     clip: ClipSource,
@@ -67,17 +74,22 @@ def terrain(
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
     lead_in: LeadIn = "keep",
+    keep_steps: bool = False,
+    keep_timing: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Return the clip's motion on another ground, with feet planted on it and aligned to its slope.
 
     clip, target: loaded, or as file names. ground: any object with `height(places)`, a level in metres, or a text as in
     `io.ground_files.load_ground`: "noise:3", "stairs:0.17:0.3", "slope:10", a picture, heights or a mesh.
-    Steps keep their horizontal positions. A step that would straddle an edge (of a stair) is moved by the smallest
-    distance that puts the whole foot on one side. Swinging feet clear the ground between steps, and the hips follow
-    the ground smoothly. doorways: what the character ducks under. target: retarget to another character at the same
-    time, with footsteps scaled by leg length, or kept with `keep_footsteps`. constraints: further constraints, solved
-    together with the footplants. lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it.
+    On a ground with edges (stairs) steps are planned first: one tread a step, or as many as the stride asks for, with
+    the whole foot on it, and steps that climb take longer; `keep_timing` keeps their times, and `keep_steps` leaves
+    each step where it is but for the smallest distance that puts the whole foot on one side of an edge. On other
+    grounds steps keep their horizontal positions. Swinging feet clear the ground between steps, the hips follow it
+    smoothly, and the trunk leans into a climb. doorways: what the character ducks under. target: retarget to another
+    character at the same time, with footsteps scaled by leg length, or kept with `keep_footsteps`. constraints:
+    further constraints, solved together with the footplants. lead_in: "keep" a T-pose before the motion, placed on the
+    ground, or "drop" it.
     """
     clip, target = as_clip(clip, humanoid=True), None if target is None else as_character(target)
     require_lead_in(lead_in)
@@ -91,7 +103,8 @@ def terrain(
         refuse_constraints_on_detached_feet(mover, constraints)
         made = terrain(
             with_attached_feet(clip) if same else clip, ground, doorways, target=None if same else whole,
-            keep_footsteps=keep_footsteps, method=method, contacts=contacts, lead_in=lead_in, progress=progress,
+            keep_footsteps=keep_footsteps, method=method, contacts=contacts, lead_in=lead_in, keep_steps=keep_steps,
+            keep_timing=keep_timing, progress=progress,
         )  # fmt: skip
         return detach_feet(made, mover)
     lead = lead_in_frames(clip)
@@ -103,10 +116,19 @@ def terrain(
         target = with_toe_tips(mover)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     level = _places_on_level_ground(steps, clip, mover, target, stage, motion)
-    footings = [find_footing(step, places, target, stage.ground, ground) for step, places in zip(steps, level)]
+    plan = None if keep_steps else plan_steps(motion, target, steps, level, contacts, ground, lead)
+    shown = clip
+    if plan is not None and not keep_timing:
+        clip, contacts, steps = retimed_clip(clip, contacts, steps, plan.times)
+        motion, plan = clip.motion if same else retimed_motion(motion, plan.times), plan.retimed()
+    footings = _footings(steps, level, target, stage.ground, ground, plan)
+    mapping = None if plan is None else plan.mapping
+    body, strides = (motion, None) if plan is None or mapping is None else (mapping.motion(motion), plan.strides)
+    body = leaned(body, target, steps, footings, strides)
+    carried = move_feet_to_ground(motion, target, steps, footings, stage.ground, ground, body, mapping)
+    carried, steps, contacts = released_heels(carried, motion, target, steps, contacts)
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
     plants = without_overlap(plants, motion.fps)
-    carried = move_feet_to_ground(motion, target, steps, footings, stage.ground, ground)
     beams = pass_under(carried, target, doorways)
     wanted = (*plants, *beams, *stay_over(beams, ground), *constraints)
     problem = Problem(flatten_toes(carried, target, plants, ground), target, wanted)
@@ -116,16 +138,18 @@ def terrain(
     held, soles = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried)
     if method is None and can_plant(target):
         start = carried if not beams else problem.motion
-        solution = solve_planted(problem, plants, ground, held, unlevelled=start, progress=progress)
+        solution = solve_planted(problem, plants, ground, held, unlevelled=start, uneven=True, progress=progress)
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     solution = with_lead_in(solution, motion, target, ground, lead, lead_in)
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    solution = solution.noted(*_step_notes(footings), *_doorway_notes(solution, target, doorways))
+    solution = solution.noted(
+        *_plan_notes(plan, shown, clip), *_step_notes(footings), *_doorway_notes(solution, target, doorways)
+    )
     solution = dropped_lead_in(solution, lead, lead_in)
-    return Result.of(clip, solution, mover, source=clip, unsolved=None if same else motion, ground=ground)
+    return Result.of(shown, solution, mover, source=shown, unsolved=None if same else motion, ground=ground)
 
 
 def _terrain_for(ground: Ground | float | str | Path, clip: Clip, mover: Character, keep_footsteps: bool) -> Ground:
@@ -143,6 +167,37 @@ def _places_on_level_ground(
     extra = 0.0 if stage.kept else hip_width(mover) / stage.scale - hip_width(clip.character)
     shifts = step_width_shifts(steps, Kinematics(clip.motion), clip.character, extra)
     return places_at_toe_tips(transferred_places(steps, target, stage.move, shifts), steps, mover, target, motion)
+
+
+def _footings(
+    steps: Sequence[Step], places: Sequence[Places], target: Character, level: Ground, ground: Ground,
+    plan: StepPlan | None,
+) -> list[Footing]:  # fmt: skip
+    """Return the footing of each step; of a planned one, at its planned place."""
+    moved, turns = (places, None) if plan is None else plan.places(places)
+    farthest = None if plan is None else PLANNED_FARTHEST
+    found = [find_footing(step, pair, target, level, ground, farthest) for step, pair in zip(steps, moved)]
+    if turns is None:
+        return found
+    return [
+        replace(
+            footing,
+            level=np.mean([place for place in pair if place is not None], axis=0),
+            tilt=rotation.multiply(footing.tilt, rotation.exp(turn * rotation.AXES["y"])),
+        )
+        for footing, pair, turn in zip(found, places, turns)
+    ]
+
+
+def _plan_notes(plan: StepPlan | None, before: Clip, after: Clip) -> list[str]:
+    """Return notes on what a plan of the steps changed."""
+    if plan is None:
+        return []
+    climbing = int((np.abs(plan.climbs) > 0.01).sum())
+    moved = 100.0 * float(np.abs(np.diff(np.sort(plan.offsets))).max(initial=0.0))
+    notes = [f"{climbing} of {len(plan.climbs)} steps climb or descend; strides change by up to {moved:.0f} cm"]
+    longer = after.motion.duration - before.motion.duration
+    return notes if longer < 0.01 else [*notes, f"steps that climb or descend take longer, together by {longer:.1f} s"]
 
 
 def _step_notes(footings: Sequence[Footing]) -> list[str]:

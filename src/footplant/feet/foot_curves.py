@@ -50,6 +50,11 @@ class FootSettings:
     most_back: float = 0.3
     """Radians by which a swinging foot is turned back to its ankle's limits; where more would be needed, as in
     acrobatics, it is left as it is."""
+    rim: float = 0.03
+    """Metres of a shoe's rim that may touch a riser beside it. Without, a foot that comes down 3 mm too near to a riser
+    is lifted over it in the last frame."""
+    riser: float = 0.04
+    """Metres; ground that rises by more over that rim is a riser."""
     rounds: int = 4
     """Maximum rounds in which a pivoting foot's free end is kept above the ground."""
 
@@ -67,12 +72,14 @@ def foot_curve(
     allowed: Mapping[str, ArrayLike] | None = None,
     parts: Sequence[str] = SOLE,
     within: tuple[NDArray, NDArray] | None = None,
+    edges: bool = False,
     settings: FootSettings = FOOT_SETTINGS,
 ) -> FootCurve:
     """Return the curve of one foot for a reference motion and footplants.
 
     allowed: contact point → metres, 0 or below: how deep it may be in the ground. parts: those that must be above it.
-    within: world rotations (F, 4) of an earlier curve, and the nearest ones (F, 4) within the ankle's limits.
+    within: world rotations (F, 4) of an earlier curve, and the nearest ones (F, 4) within the ankle's limits. edges:
+    whether the ground may have some, beside which a foot comes down.
     """
     character.require_fit(kinematics.motion.skeleton)
     frames, fps = len(kinematics.motion), kinematics.motion.fps
@@ -110,8 +117,17 @@ def foot_curve(
         least = np.full((len(skin), frames), deep.min(initial=0.0))
         below, deep = np.concatenate([below, skin]), np.concatenate([deep, least])
 
+    # a shoe may touch a riser: only the points of the sole are kept out of it
+    inner, rim = np.array(below), below[len(below) - len(outline) :]
+    far = np.linalg.norm(rim[..., ::2], axis=-1, keepdims=True)
+    inner[len(below) - len(outline) :] = rim * (1.0 - np.minimum(settings.rim / np.maximum(far, 1e-9), 1.0))
+
     def needed(at: NDArray) -> NDArray:
-        return (ground.height(at[:, ::2] + below[..., ::2]) + deep - below[..., 1]).max(axis=0)
+        heights = ground.height(at[:, ::2] + below[..., ::2])
+        if edges:
+            inside = ground.height(at[:, ::2] + inner[..., ::2])
+            heights = np.where(heights - inside > settings.riser, inside, heights)
+        return (heights + deep - below[..., 1]).max(axis=0)
 
     sunk = _beside(planted, np.where(planted, needed(places) - places[:, 1], 0.0), round(settings.settle * fps))
 

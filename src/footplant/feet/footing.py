@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.contacts.ground import Ground, normal_of
 from footplant.feet.soles import SOLE
-from footplant.feet.steps import Places, Step
+from footplant.feet.steps import Places, Step, foot_length
 from footplant.geometry import Plane
 from footplant.skeleton import Character
 
@@ -53,19 +54,29 @@ class Footing:
     """Metres by which the step was moved horizontally to find support."""
     support: str
     """What the ground supports: the whole "foot", only its "front" or "rear", or an "edge" across it."""
+    raised: float = 0.0
+    """Metres of the contacts above the ground: of a foot on its toes, or on a box."""
+
+    def on_ground(self) -> NDArray:
+        """Return the place (3,) on the uneven ground below `middle`."""
+        return self.middle - self.raised * rotation.AXES["y"]
 
 
-def find_footing(step: Step, places: Places, target: Character, level: Ground, ground: Ground) -> Footing:
+def find_footing(
+    step: Step, places: Places, target: Character, level: Ground, ground: Ground, farthest: float | None = None
+) -> Footing:
     """Return the footing of a step on uneven ground: vertically above or below it, or beside it if there is an edge.
 
     Heel and ball are put on the surface at the distance that they have on the foot. A height above the level ground is
     kept. The foot is aligned with the surface: pitch and yaw by the line from heel to ball, roll by the normal.
+    farthest: metres by which the step may be moved; None: as in `FootingSettings`.
     """
+    farthest = FOOTING_SETTINGS.farthest * target.height if farthest is None else farthest
     planted = [place for place in places if place is not None]
     middle = np.mean(planted, axis=0)
     line = planted[-1] - planted[0]
     above = float(middle[1] - level.height(middle[None, ::2])[0])
-    shift, support, surface = _find_support(step, places, target, ground)
+    shift, support, surface = _find_support(step, places, target, ground, farthest)
     heel, ball = (None if place is None else _on_ground(place + shift, surface, above) for place in places)
     base = normal_of(level, middle[None, ::2])[0]
     normal = normal_of(surface, (middle + shift)[None, ::2])[0]
@@ -75,7 +86,7 @@ def find_footing(step: Step, places: Places, target: Character, level: Ground, g
     else:
         tilt = rotation.between(base, normal)
     now = np.mean([place for place in (heel, ball) if place is not None], axis=0)
-    return Footing(heel, ball, middle, now, tilt, float(np.linalg.norm(shift)), support)
+    return Footing(heel, ball, middle, now, tilt, float(np.linalg.norm(shift)), support, above)
 
 
 def _on_ground(place: NDArray, ground: Ground, above: float) -> NDArray:
@@ -111,7 +122,7 @@ def _rotation_between(line: NDArray, up: NDArray, new_line: NDArray, new_up: NDA
     return rotation.from_matrix(frames[1] @ frames[0].T)
 
 
-_FOOT = np.linspace(-0.4, 1.4, 37)
+SAMPLES = np.linspace(-0.4, 1.4, 37)
 """Sample positions along a foot: 0 is the heel, 1 the tip of the toes; the rest is behind and in front of it."""
 _SUPPORTS = (
     ("foot", (0.0, 1.0), (-0.4, 1.3)),
@@ -124,39 +135,65 @@ _SUPPORTS = (
 may be higher. A foot next to a riser could not swing away from it, or come down beside it."""
 
 
-def _find_support(step: Step, places: Places, target: Character, ground: Ground) -> tuple[NDArray, str, Ground]:
+def _find_support(
+    step: Step, places: Places, target: Character, ground: Ground, farthest: float
+) -> tuple[NDArray, str, Ground]:
     """Return the smallest horizontal shift (3,) that finds support, what is supported, and the surface to plant it on.
 
     A partly supported foot is planted on the tangent plane of the supported part.
     """
     settings = FOOTING_SETTINGS
-    heel, ball = places
-    first = heel if heel is not None else ball
-    assert first is not None
-    line = np.zeros(3) if heel is None or ball is None else ball - heel
-    length = float(np.linalg.norm(line))
-    line = line / length * _sole_length(target, step.side) if length > 0 else line
-    along = line * [1.0, 0.0, 1.0] / max(float(np.linalg.norm(line[::2])), 1e-9) if length > 0 else rotation.AXES["z"]
+    samples = sole_samples(step, places, target)
+    along = (samples[-1] - samples[0]) * [1.0, 0.0, 1.0]
+    length = float(np.linalg.norm(along))
+    along = along / length if length > 1e-9 else rotation.AXES["z"]
     across = np.array([along[2], 0.0, -along[0]])
     shifts = [np.zeros(3)]
-    for distance in np.arange(settings.spacing, settings.farthest * target.height, settings.spacing):
+    for distance in np.arange(settings.spacing, farthest, settings.spacing):
         shifts += [distance * along, -distance * along]
-        if distance < settings.sideways * settings.farthest * target.height:
+        if distance < settings.sideways * farthest:
             shifts += [distance * across, -distance * across]
-    samples = first + _FOOT[:, None] * line
     heights = ground.height((samples[None] + np.array(shifts)[:, None])[..., ::2])
-    for support, supported, clear in _SUPPORTS:
-        inside, under = ((part[0] - 1e-9 < _FOOT) & (part[1] + 1e-9 > _FOOT) for part in (supported, clear))
-        found = np.flatnonzero(_supports(samples, heights, inside, under, settings.unevenness * target.height))
+    for support, inside, possible in support_of(heights, samples[:, ::2], target):
+        found = np.flatnonzero(possible)
         if len(found):
             shift = shifts[found[0]]
             if support == "foot":
                 return shift, support, ground
             return shift, support, _tangent(samples[inside].mean(axis=0) + shift, ground)
     # no support nearby: level, at the height of the highest ground under the foot
-    inside = (_FOOT >= 0) & (_FOOT <= 1)
+    inside = (SAMPLES >= 0) & (SAMPLES <= 1)
     x, z = samples[inside].mean(axis=0)[::2]
     return np.zeros(3), "edge", Plane((float(x), float(heights[0, inside].max()), float(z)))
+
+
+def sole_samples(step: Step, places: Places, target: Character, ahead: NDArray | None = None) -> NDArray:
+    """Return places (S, 3) at `SAMPLES` along the sole of a step whose heel and ball are at given places, metres.
+
+    Of a foot with one end in contact, all are there; with a direction `ahead` (2,), (x, z), the foot lies along it.
+    """
+    heel, ball = places
+    first = heel if heel is not None else ball
+    assert first is not None
+    line = np.zeros(3) if heel is None or ball is None else ball - heel
+    length = float(np.linalg.norm(line))
+    sole = _sole_length(target, step.side)
+    if length > 0.0:
+        line = line / length * sole
+    elif ahead is not None:
+        line = sole * np.array([ahead[0], 0.0, ahead[1]])
+        first = first if heel is not None else first - foot_length(target, step.side) / sole * line
+    return first + SAMPLES[:, None] * line
+
+
+def support_of(heights: NDArray, samples: NDArray, target: Character) -> Iterator[tuple[str, NDArray, NDArray]]:
+    """Yield what ground may support of a foot, best first: its name, the samples inside it, and where it does (W,).
+
+    heights: (W, S) of the ground along a foot's samples (S, 2), metres.
+    """
+    for support, supported, clear in _SUPPORTS:
+        inside, under = ((part[0] - 1e-9 < SAMPLES) & (part[1] + 1e-9 > SAMPLES) for part in (supported, clear))
+        yield support, inside, _supports(samples, heights, inside, under, FOOTING_SETTINGS.unevenness * target.height)
 
 
 def _tangent(place: NDArray, ground: Ground) -> Plane:
@@ -171,7 +208,7 @@ def _supports(samples: NDArray, heights: NDArray, inside: NDArray, under: NDArra
 
     They must lie on a line over the samples `inside`, and not above that line over the samples `under`.
     """
-    along = np.linalg.norm((samples - samples[0])[:, ::2], axis=1)
+    along = np.linalg.norm(samples - samples[0], axis=1)
     centered = along - along[inside].mean()
     spread = float(centered[inside] @ centered[inside])
     residual = heights - heights[:, inside].mean(axis=1, keepdims=True)

@@ -25,6 +25,7 @@ from footplant.skeleton import Character
 from footplant.solve.ankle_limits import shank_rows, twist_shanks
 from footplant.solve.arms import ArmsResult
 from footplant.solve.body_above_ground import hip_heights, knee_rows
+from footplant.solve.dynamics import Dynamics, Physics, dynamics_of
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Limb
 from footplant.solve.legs import LEG_SETTINGS, SIDES, FootCurve, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
@@ -40,6 +41,8 @@ spacing; 0 leaves more to the exact pass, which moves limbs frame by frame and i
 ROUNDS = 3
 """Maximum number of solves, each with rows for what the one before left beyond its bounds. Of 13 pairs, legs are inside
 each other by more than 10 mm in all with no such rows, in 9 with 1 round, in 6 with 2 and in 5 with 3."""
+TOE_ROUNDS, DEEP_TOES = 2, 0.0015
+"""Maximum number of further solves on uneven ground, while toes of planted feet are deeper in it than that, metres."""
 ROUGH_STEPS = 8
 """Steps of the first solve, after which toes are laid flat again."""
 
@@ -137,6 +140,8 @@ def solve_planted(
     palms: Sequence[Footplant] = (),
     allowed: Mapping[str, NDArray] | None = None,
     settings: LegSettings | None = None,
+    uneven: bool = False,
+    physics: Physics | None = None,
     arms: Callable[[Motion], ArmsResult] | None = None,
     progress: Progress | None = None,
 ) -> Solution:
@@ -149,8 +154,9 @@ def solve_planted(
     if progress is not None:
         progress("legs", 0.0)
     found = plant_feet(
-        unlevelled, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames, settings=settings
-    )
+        unlevelled, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames, settings=settings,
+        uneven=uneven, physics=physics,
+    )  # fmt: skip
     placed = {id(old): new for old, new in zip(plants, found.plants)}
     watch.problem = replace(problem, constraints=tuple(placed.get(id(c), c) for c in problem.constraints))
     watch.lap("legs", found.motion)
@@ -197,11 +203,15 @@ def plant_feet(
     allowed: Mapping[str, NDArray] | None = None,
     frames: range | None = None,
     settings: LegSettings | None = None,
+    uneven: bool = False,
+    physics: Physics | None = None,
 ) -> PlantedFeet:
     """Return the motion with its feet on their footplants, soles above the ground and knees as straight as before.
 
     palms: planted hands, which the shoulders must stay within reach of. allowed: contact point → (F,) metres, 0 or
-    below: how deep it may be in the ground. frames: those to solve (a lead-in is left as it is); None: all.
+    below: how deep it may be in the ground. frames: those to solve (a lead-in is left as it is); None: all. uneven:
+    whether the ground differs from the reference's, so that toes may have to be laid flat again. physics: what is
+    asked of the centre of mass.
     """
     settings = LEG_SETTINGS if settings is None else settings
     character.require_fit(motion.skeleton)
@@ -218,7 +228,7 @@ def plant_feet(
             for name, depth in allowed.items()
         }
     base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
-    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"))
+    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), edges=uneven)
     first = _solve(base, character, feet, held, settings, ROUGH_STEPS)
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
@@ -228,14 +238,29 @@ def plant_feet(
     assert legs is not None
     toed, planted = _with_toes(part, level, character), _planted(shifted, character, len(part))
     found, bounds = first, UNBOUNDED
+    dynamics = None
+    if physics is not None:
+        dynamics = dynamics_of(Kinematics(toed), character, shifted, physics.part(span))
     for _ in range(ROUNDS):
         known = bounds.within
         bounds, asked = bounds.further(posed, part, character, legs, planted, ground, settings.legs_push > 0.0)
         if found is not first and not asked:
             break
         if found is first or bounds.within is not known:
-            feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within)
-        found = _solve(toed, character, feet, held, settings, None, bounds, found)
+            feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven)
+        found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
+        posed = Kinematics(found.motion)
+    for _ in range(TOE_ROUNDS if uneven else 0):
+        # feet that roll over an edge end up pitched otherwise than where their toes were laid flat
+        if _toe_depth(posed, character, planted, ground) < DEEP_TOES:
+            break
+        level = lift_toe_tips(
+            flatten_toes(found.motion, character, shifted, ground, part), character, shifted, ground, depths
+        )
+        shifted = _as_long_as_the_foot(shifted, level, character)
+        toed = _with_toes(part, level, character)
+        feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven)
+        found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
         posed = Kinematics(found.motion)
     found = replace(found, motion=twist_shanks(found.motion, character, legs, part))
     root, rotations = np.array(motion.root), np.array(motion.rotations)
@@ -249,11 +274,12 @@ def plant_feet(
 def _curves(
     motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground,
     allowed: Mapping[str, ArrayLike] | None, parts: Sequence[str],
-    within: Mapping[str, tuple[NDArray, NDArray]] | None = None,
+    within: Mapping[str, tuple[NDArray, NDArray]] | None = None, edges: bool = False,
 ) -> tuple[FootCurve, FootCurve]:  # fmt: skip
     kinematics, within = Kinematics(motion), within or {}
     left, right = (
-        foot_curve(kinematics, character, side, plants, ground, allowed, parts, within.get(side)) for side in SIDES
+        foot_curve(kinematics, character, side, plants, ground, allowed, parts, within.get(side), edges)
+        for side in SIDES
     )
     return left, right
 
@@ -261,11 +287,12 @@ def _curves(
 def _solve(
     motion: Motion, character: Character, feet: tuple[FootCurve, FootCurve], palms: Sequence[Footplant],
     settings: LegSettings, steps: int | None, bounds: _Bounds = UNBOUNDED, start: LegSolution | None = None,
+    dynamics: Dynamics | None = None,
 ) -> LegSolution:  # fmt: skip
     kinematics = Kinematics(motion)
     hands = _hands(kinematics, character, palms)
     return solve_legs(
-        kinematics, character, feet, hands, settings, steps, bounds.apart, bounds.lean, bounds.high, start
+        kinematics, character, feet, hands, settings, steps, bounds.apart, bounds.lean, bounds.high, start, dynamics
     )
 
 
@@ -320,6 +347,18 @@ def _planted(plants: Sequence[Footplant], character: Character, frames: int) -> 
             if plant.point in points and plant.frames:
                 planted[s, np.asarray(plant.frames)] = True
     return planted
+
+
+def _toe_depth(kinematics: Kinematics, character: Character, planted: NDArray, ground: Ground) -> float:
+    """Return how deep toes and balls of planted feet are in the ground at most, metres."""
+    deepest = 0.0
+    for on, side in zip(planted, SIDES):
+        for part in ("ball", "toe"):
+            point = character.contacts.get(f"{side}_{part}")
+            if point is not None and on.any():
+                places = kinematics.point(point)[on]
+                deepest = max(deepest, float((ground.height(places[:, ::2]) - places[:, 1]).max()))
+    return deepest
 
 
 def _shares(plant: Footplant, span: range) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.contacts.ground import Ground
 from footplant.feet.footing import Footing
+from footplant.feet.path_mapping import PathMapping
 from footplant.feet.soles import SOLE
 from footplant.feet.steps import Step
 from footplant.kinematics import Kinematics
@@ -35,6 +36,8 @@ class SwingSettings:
     straightest: float = 0.99
     """Fraction of its length to which a leg may stretch on uneven ground, unless it was straighter on the level. At 1,
     knees snap straight; lower, the hips come down more."""
+    swing: float = 0.4
+    """Seconds of a usual swing phase, for a foot that is in the air at an end of the clip."""
     hip_smoothing: float = 0.15
     """Seconds; half width of the Hann window that smooths the shift of the hips."""
     lift_smoothing: float = 0.04
@@ -61,32 +64,37 @@ def move_feet_to_ground(
     footings: Sequence[Footing],
     level: Ground,
     ground: Ground,
+    body: Motion | None = None,
+    planned: PathMapping | None = None,
 ) -> Motion:
     """Return the motion with feet and hips moved from level onto uneven ground, smoothly from step to step.
 
     It is an initial guess, so close that the footplants need little correction. On level ground nothing changes.
+    body: the motion with its trunk and arms where they are wanted; None: as in the motion. planned: the map
+    along the path by which a plan moved the steps, and the body with them.
     """
     kinematics = Kinematics(motion)
+    moved = kinematics if body is None else Kinematics(body)
     paths = {}
     for side in ("left", "right"):
         own = [(step, footing) for step, footing in zip(steps, footings) if step.side == side]
         if all(f"{side}_{part}" in character.contacts for part in ("heel", "ball")):
-            paths[side] = _foot_path(kinematics, character, side, own, level, ground)
+            paths[side] = _foot_path(kinematics, character, side, own, level, ground, planned)
     if not paths:
         return motion
     half = round(SWING_SETTINGS.hip_smoothing * motion.fps)
     kernel = np.hanning(2 * half + 3)[1:-1]
     both = np.array([path.hips for path in paths.values()])
     # mean of both feet horizontally, lower one vertically: hips rise after a step up, and sink before a step down
-    shift = both.mean(axis=0) * [1.0, 0.0, 1.0] + both.min(axis=0) * [0.0, 1.0, 0.0]
-    shift = filter_fir(shift, kernel / kernel.sum())
+    hips = both.mean(axis=0) if planned is None else np.zeros_like(both[0])
+    shift = filter_fir(hips * [1.0, 0.0, 1.0] + both.min(axis=0) * [0.0, 1.0, 0.0], kernel / kernel.sum())
     feet = {side: limb_of(character, f"{side}_leg").end for side in paths}
-    paths = {side: path.with_hips(kinematics, feet[side], shift) for side, path in paths.items()}
-    moved = replace(motion, root=motion.root + shift)
-    moved = replace(moved, root=moved.root - _down(kinematics, character, paths, shift)[:, None] * [0, 1, 0])
+    paths = {side: path.with_hips(moved, feet[side], shift) for side, path in paths.items()}
+    down = _down(kinematics, moved, character, paths, shift)
+    out = replace(moved.motion, root=moved.motion.root + shift - down[:, None] * rotation.AXES["y"])
     for side, path in paths.items():
-        moved = place_limb(moved, limb_of(character, f"{side}_leg"), path.ankles, orientations=path.turns).motion
-    return moved
+        out = place_limb(out, limb_of(character, f"{side}_leg"), path.ankles, orientations=path.turns).motion
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +124,7 @@ def _foot_path(
     own: Sequence[tuple[Step, Footing]],
     level: Ground,
     ground: Ground,
+    planned: PathMapping | None,
 ) -> _FootPath:
     """Return the path of one foot: shifted and tilted with each step, and lifted over obstacles between steps."""
     limb = limb_of(character, f"{side}_leg")
@@ -124,7 +133,9 @@ def _foot_path(
     # sample midpoints too: edges between heel and toe count as well
     line = np.linspace(0.0, len(points) - 1.0, 2 * len(points) - 1)
     soles = 0.5 * (soles[:, np.floor(line).astype(int)] + soles[:, np.ceil(line).astype(int)])
-    path = _StepPath.of(_anchors(own, 0.5 * (soles[:, 0] + soles[:, 2]), level, ground), len(kinematics.frames))
+    swing = max(SWING_SETTINGS.swing * kinematics.motion.fps, 1.0)
+    anchors = _anchors(own, 0.5 * (soles[:, 0] + soles[:, 2]), level, ground, planned, swing)
+    path = _StepPath.of(anchors, len(kinematics.frames))
     high = soles[..., 1] - level.height(soles[..., ::2])
     air = np.minimum(high, SWING_SETTINGS.clearance * character.height)
     lift, moment = path.shift[:, 1], path.frames.astype(float)
@@ -162,6 +173,8 @@ class _Anchor:
     """(3,) metres; centre of the tilt, on the level ground."""
     tilt: NDArray
     """(4,) world rotation."""
+    free: bool = False
+    """Whether the foot is in the air, at an end of the clip."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +192,8 @@ class _StepPath:
     """(F, 3) metres; interpolated centres of the tilt."""
     tilts: NDArray
     """(F, 4) interpolated world rotations."""
+    free: NDArray
+    """(F,) bool; ends of the clip where the foot is in the air."""
 
     @classmethod
     def of(cls, anchors: list[_Anchor], count: int) -> _StepPath:
@@ -196,7 +211,9 @@ class _StepPath:
         shifts, pivots = (
             values[before] + share[:, None] * (values[after] - values[before]) for values in (shift, pivot)
         )
-        return cls(anchors, frames, share, shifts, pivots, rotation.slerp(tilt[before], tilt[after], share))
+        free = np.zeros(count, bool)
+        free[[anchor.start for anchor in anchors if anchor.free]] = True
+        return cls(anchors, frames, share, shifts, pivots, rotation.slerp(tilt[before], tilt[after], share), free)
 
     def moved(self, places: NDArray) -> NDArray:
         """Return places (F, 3) of the foot, tilted and shifted horizontally, but not lifted."""
@@ -212,8 +229,14 @@ class _StepPath:
                 yield rows, done
 
 
-def _anchors(own: Sequence[tuple[Step, Footing]], middles: NDArray, level: Ground, ground: Ground) -> list[_Anchor]:
-    """Return a foot's steps in order, and the ends of the clip where it is in the air. middles: (F, 3) of the foot."""
+def _anchors(
+    own: Sequence[tuple[Step, Footing]], middles: NDArray, level: Ground, ground: Ground, planned: PathMapping | None,
+    swing: float,
+) -> list[_Anchor]:  # fmt: skip
+    """Return a foot's steps in order, and the ends of the clip where it is in the air.
+
+    middles: (F, 3) of the foot, metres. swing: frames of a usual swing phase.
+    """
     found: list[_Anchor] = []
     for step, footing in own:
         start = max(step.start, found[-1].end if found else 0)
@@ -223,9 +246,16 @@ def _anchors(own: Sequence[tuple[Step, Footing]], middles: NDArray, level: Groun
     for frame in dict.fromkeys(free):
         place = middles[frame]
         flat = np.array([place[0], float(level.height(place[None, ::2])[0]), place[2]])
-        rise = float(ground.height(place[None, ::2])[0]) - flat[1]
-        near = (found[0] if frame == 0 else found[-1]).tilt if found else rotation.identity()
-        end = _Anchor(frame, frame + 1, np.array([0.0, rise, 0.0]), flat, near)
+        to = flat if planned is None else planned.moved(flat[None], [frame])[0]
+        to = np.array([to[0], float(ground.height(to[None, ::2])[0]), to[2]])
+        shift, near = to - flat, rotation.identity()
+        if found:
+            # a foot that leaves the ground just before the end has not gone far from its step
+            step = found[0] if frame == 0 else found[-1]
+            gap = step.start - frame if frame == 0 else frame - step.end + 1
+            share = min(gap / swing, 1.0)
+            shift, near = step.shift + share * share * (3.0 - 2.0 * share) * (shift - step.shift), step.tilt
+        end = _Anchor(frame, frame + 1, shift, flat, near, True)
         found = [end, *found] if frame == 0 else [*found, end]
     return found
 
@@ -240,7 +270,10 @@ def _lift(need: NDArray, path: _StepPath, fps: float) -> NDArray:
     for rows, done in path.swings():
         base = path.shift[rows, 1]
         heights = np.maximum(base, need[rows])
-        heights[0], heights[-1] = base[0], base[-1]
+        # a foot that is in the air at an end of the clip need not be down there
+        for end in (0, -1):
+            if not path.free[rows[end]]:
+                heights[end] = base[end]
         hull = _upper_hull(done, heights)
         lift[rows] = filter_fir(hull[:, None], binomial_kernel(2 * half + 1), ends="reflect")[:, 0]
     return lift
@@ -272,13 +305,15 @@ def _upper_hull(x: NDArray, y: NDArray) -> NDArray:
     return np.interp(x, x[hull], y[hull])
 
 
-def _down(kinematics: Kinematics, character: Character, paths: dict[str, _FootPath], shift: NDArray) -> NDArray:
+def _down(
+    kinematics: Kinematics, moved: Kinematics, character: Character, paths: dict[str, _FootPath], shift: NDArray
+) -> NDArray:
     """Return metres (F,) that the hips come down, smoothly, so that both legs reach their feet."""
     need = np.zeros(len(kinematics.frames))
     for side, path in paths.items():
         limb = limb_of(character, f"{side}_leg")
-        hip = kinematics.positions[:, limb.upper]
-        before = np.linalg.norm(kinematics.positions[:, limb.end] - hip, axis=1)
+        hip = moved.positions[:, limb.upper]
+        before = np.linalg.norm(kinematics.positions[:, limb.end] - kinematics.positions[:, limb.upper], axis=1)
         joints = kinematics.positions[:, [limb.upper, limb.lower, limb.end]]
         length = np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1)
         reach = np.maximum(before, SWING_SETTINGS.straightest * length)

@@ -50,14 +50,13 @@ def solve_band(lower, values):
 
 
 @jit
-def solve_clip(squares, vectors, bend, speed, lower, out):
-    """Write the minimiser (F, n); return False if the matrix is not positive definite.
+def fill_clip(squares, vectors, bend, speed, lower, out):
+    """Write the normal matrix of half bandwidth 2n to lower (F·n, 2n+1), as `solve_band` takes it, and b to out (F, n).
 
-    squares (F, n, n): A, of which the lower triangle is read; vectors (F, n): b; bend, speed (n,); lower (F·n, 2n+1):
-    workspace for the factor, column by column, its diagonal first.
+    squares (F, n, n): A, of which the lower triangle is read; vectors (F, n): b; bend, speed (n,).
     """
     frames, n = vectors.shape
-    width, count = 2 * n, frames * n
+    width = 2 * n
     for f in range(frames):
         # how many second and first differences this frame takes part in, and with which coefficients
         second = (f < frames - 2) + 4.0 * (1 <= f < frames - 1) + (f >= 2)
@@ -74,7 +73,33 @@ def solve_clip(squares, vectors, bend, speed, lower, out):
             if f < frames - 2:
                 column[width] = bend[a]
             out[f, a] = vectors[f, a]
-    return solve_band(lower, out.reshape(count))
+
+
+@jit
+def solve_clip(squares, vectors, bend, speed, lower, out):
+    """Write the minimiser (F, n); return False if the matrix is not positive definite. Arguments: see `fill_clip`."""
+    fill_clip(squares, vectors, bend, speed, lower, out)
+    return solve_band(lower, out.reshape(out.size))
+
+
+@jit
+def add_acceleration_row(lower, out, frame, unknown, weight, still, lever, wanted):
+    """Add weight·(still·x_f + lever·(x_{f−1} − 2x_f + x_{f+1}) − wanted)² of one unknown to equations of `fill_clip`.
+
+    A row of a position and an acceleration: of a zero-moment point, or of a flight. 0 < frame < F − 1.
+    """
+    n = out.shape[1]
+    middle = still - 2.0 * lever
+    at = frame * n + unknown
+    lower[at, 0] += weight * middle * middle
+    lower[at - n, 0] += weight * lever * lever
+    lower[at + n, 0] += weight * lever * lever
+    lower[at - n, n] += weight * lever * middle
+    lower[at, n] += weight * lever * middle
+    lower[at - n, 2 * n] += weight * lever * lever
+    out[frame - 1, unknown] += weight * lever * wanted
+    out[frame, unknown] += weight * middle * wanted
+    out[frame + 1, unknown] += weight * lever * wanted
 
 
 WARMUP = {

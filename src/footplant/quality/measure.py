@@ -21,9 +21,13 @@ from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.quality import published
+from footplant.quality.balance import BalanceQuality
+from footplant.quality.balance import balance as balance_of
 from footplant.quality.deviation import Deviation, deviation
 from footplant.quality.fidelity import Depth, Fidelity
 from footplant.quality.fidelity import fidelity as compare_with_source
+from footplant.quality.flight import FlightQuality
+from footplant.quality.flight import flight as flight_of
 from footplant.quality.published import Published
 from footplant.quality.smoothness import Smoothness, continuous_parts, jerk_and_peak, smoothness
 from footplant.quality.tracks import Tracks
@@ -138,6 +142,13 @@ class Quality:
     fidelity: Fidelity | None = None
     """What the motion makes of its source, measured with other eyes than the solver's; None if it was not asked for."""
 
+    balance: BalanceQuality | None = None
+    """Zero-moment point over the feet; None where it has no meaning: hands carry weight, or no foot stands."""
+    source_balance: BalanceQuality | None = None
+    """The same of the source; None without one."""
+    flight: FlightQuality | None = None
+    """Centre of mass in flight; None if the motion does not fly."""
+
     def __repr__(self) -> str:
         """Return the footplants, the worst of them, and penetration."""
         what = [counted(len(self.plants), "footplant")]
@@ -251,7 +262,18 @@ def _measure(
         published=published.published_metrics(
             tracks, stance, expected, motion.fps, None if source is None else source.tracks
         ),
+        balance=_balance(kinematics, character, expected),
+        source_balance=None if source is None else source.balance,
+        flight=_flight(kinematics, character, expected),
     )
+
+
+def _balance(kinematics: Kinematics, character: Character, contacts: Contacts) -> BalanceQuality | None:
+    return None if character.masses is None else balance_of(kinematics, character, contacts)
+
+
+def _flight(kinematics: Kinematics, character: Character, contacts: Contacts) -> FlightQuality | None:
+    return None if character.masses is None else flight_of(kinematics, character, contacts)
 
 
 def _mean(values: NDArray) -> float | None:
@@ -275,6 +297,11 @@ class _Aligned:
     def tracks(self) -> Tracks:
         """Its contact points, relative to its own ground."""
         return Tracks.of(self.kinematics, self.character, self.contacts.ground)
+
+    @cached_property
+    def balance(self) -> BalanceQuality | None:
+        """Its zero-moment point over its feet."""
+        return _balance(self.kinematics, self.character, self.contacts)
 
     @cached_property
     def parts(self) -> list[tuple[int, int]]:

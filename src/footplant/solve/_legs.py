@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import jit
-from footplant.kernels.banded import solve_clip
+from footplant.kernels.banded import add_acceleration_row, fill_clip, solve_band
 from footplant.kernels.quaternion import between, direction, multiply, rotate
 
 UNKNOWNS = 13
@@ -65,6 +65,8 @@ class Asked(NamedTuple):
     """(2, F) metres; least extent of the leg's vector that way."""
     high: NDArray
     """(F,) metres; least vertical displacement of the hips: trunk and head are above the ground."""
+    moves: NDArray
+    """(F, 3, 4) weight, still, lever and wanted of `banded.add_acceleration_row` for the displacement of the hips."""
 
 
 class Weights(NamedTuple):
@@ -293,7 +295,14 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                     # with a bounded force: a hand that no leg can bring near drags no body along
                     weight = min(BOUND, weights.pull / (length - asked.reach[s]))
                     _add(square, vector, index, row, 3, weight, at - (length - asked.reach[s]))
-    return solve_clip(room.squares, room.vectors, weights.bend, weights.speed, room.lower, out)
+    fill_clip(room.squares, room.vectors, weights.bend, weights.speed, room.lower, out)
+    for f in range(1, x.shape[0] - 1):
+        for i in range(3):
+            weight = asked.moves[f, i, 0]
+            if closed and weight > 0.0:
+                still, lever, wanted = asked.moves[f, i, 1], asked.moves[f, i, 2], asked.moves[f, i, 3]
+                add_acceleration_row(room.lower, out, f, i, weight, still, lever, wanted)
+    return solve_band(room.lower, out.reshape(out.size))
 
 
 class Leg(NamedTuple):
@@ -399,6 +408,7 @@ def _smallest():
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
         np.ones(2), np.zeros((1, 3)), np.zeros(1), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros(1),
+        np.zeros((1, 3, 4)),
     )  # fmt: skip
     weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     room = Room(np.empty((1, UNKNOWNS, UNKNOWNS)), np.empty((1, UNKNOWNS)), np.empty((UNKNOWNS, 2 * UNKNOWNS + 1)))

@@ -11,6 +11,7 @@ width turned, and a slack κ_s of each knee, by which it is flexed more than in 
                c_s above the ground in swing, lower legs beside each other, knees within their range,
                shanks where planted feet's ankles are within their limits, trunk and head above the
                ground, shoulders within reach of planted hands
+    and softly the centre of mass balanced over the feet, and on a parabola in flight (`dynamics`)
 
 u_s is the reference's vector from ankle to hip joint, k_s its knee angle, D(k) the distance from hip joint to ankle at
 a knee angle and σ_s the slope −dD/dk, taken at no less than a small flexion. The derivative of the knee angle by the
@@ -34,6 +35,7 @@ from footplant.errors import ArgumentError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
+from footplant.solve.dynamics import Dynamics
 from footplant.solve.ik.limb import Limb, end_distance, limb_of
 
 SIDES = ("left", "right")
@@ -195,6 +197,7 @@ def solve_legs(
     lean: tuple[NDArray, NDArray] | None = None,
     high: NDArray | None = None,
     start: LegSolution | None = None,
+    dynamics: Dynamics | None = None,
 ) -> LegSolution:
     """Return the motion of least change whose feet follow their curves: see the module's objective.
 
@@ -202,7 +205,7 @@ def solve_legs(
     apart: unit directions (F, 3), and the least distance (F,) along them of the left ankle from the right one, metres.
     lean: unit directions (2, F, 3), and the least extent (2, F) of the vector from ankle to hip joint along them.
     high: least height (F,) of the middle of the hip joints, metres.
-    start: the solution of a similar problem of the same reference, to start from.
+    start: the solution of a similar problem of the same reference, to start from. dynamics: rows of balance and flight.
     """
     from footplant.solve import _legs as kernel
 
@@ -247,7 +250,7 @@ def solve_legs(
         np.empty((frames, kernel.UNKNOWNS)),
         np.empty((frames * kernel.UNKNOWNS, 2 * kernel.UNKNOWNS + 1)),
     )
-    if high is None and not planted.any() and not hands and (signed > -settings.softness).all():
+    if high is None and dynamics is None and not planted.any() and not hands and (signed > -settings.softness).all():
         lowest = np.array([foot.lowest(own) - own[:, 1] for foot, own in zip(feet, ankles)])
         if (lowest <= 0.0).all():
             # nothing is asked for
@@ -260,7 +263,7 @@ def solve_legs(
     hips = positions[:, [leg.upper for leg in legs], 1].mean(axis=1)
     rise = np.full(frames, -np.inf) if high is None else high - hips
     most = settings.steps if steps is None else steps
-    first, taken, clear = 0, 0, None
+    first, taken, clear, moves = 0, 0, None, np.zeros((frames, 3, 4))
     if start is not None and start.unknowns is not None:
         known, slopes, before = start.unknowns
         x, slopes, first = np.array(known), np.array(slopes), settings.slope_steps - 1
@@ -273,7 +276,10 @@ def solve_legs(
         lowest = clear = lowest if clear is None or taken <= settings.slope_steps else np.maximum(lowest, clear)
         if taken <= settings.slope_steps:
             kernel.update_slopes(reference, x, settings.steep, settings.far, slopes)
-        asked, new = kernel.Asked(planted, places, lowest, *held, *away, *leaning, rise - shift[1]), np.empty_like(x)
+        if dynamics is not None and taken:
+            moves = dynamics.rows(x[:, :9], shift, weights.direction)
+        asked = kernel.Asked(planted, places, lowest, *held, *away, *leaning, rise - shift[1], moves)
+        new = np.empty_like(x)
         if not kernel.step(reference, asked, weights, slopes, taken > 0, x, room, new):
             break
         moved = float(np.abs(new - x)[:, :9].max(initial=0.0))

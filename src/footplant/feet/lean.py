@@ -1,0 +1,150 @@
+"""Trunk and arms on slopes and stairs: the trunk leans into a climb, and arms swing as far as the stride.
+
+Walkers tilt pelvis and trunk progressively forward with the grade uphill, and a little backward downhill (Leroux, Fung
+& Barbeau, "Postural adaptation to walking on inclined surfaces: I. Normal strategies", Gait & Posture 2002). From there
+we take the signs, that pelvis and trunk share the tilt, and that the one downhill is smaller. The factors are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.feet.footing import Footing
+from footplant.feet.steps import Step
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+from footplant.spline import filter_fir
+
+
+@dataclass(frozen=True)
+class LeanSettings:
+    """Tuning numbers of the posture on slopes. Where a field names no experiment, none is on record."""
+
+    uphill: float = 0.35
+    """Lean of the trunk per angle of the climb: 10° on stairs of 17 by 29 cm, 3.5° on a ramp of 10°."""
+    downhill: float = 0.12
+    """The same downhill, where the trunk leans back."""
+    steepest: float = np.radians(40.0)
+    """Radians; largest climb that counts."""
+    pelvis: float = 0.4
+    """Share of the lean that the pelvis has; the spine adds the rest."""
+    arms: float = 0.3
+    """Share of the lean that upper arms have in the world: they hang."""
+    head: float = 0.4
+    """Share of the lean that the head has in the world."""
+    smoothing: float = 0.45
+    """Seconds; half width of the Hann window over which the lean changes."""
+    least_stride: float = 0.15
+    """Body heights; steps that are nearer to each other say nothing about the climb."""
+    least_swing: float = 0.45
+    """Least factor of the swing of the arms, for a stride of no length."""
+
+
+LEAN_SETTINGS = LeanSettings()
+
+
+def leaned(
+    motion: Motion, character: Character, steps: Sequence[Step], footings: Sequence[Footing], strides: NDArray | None
+) -> Motion:
+    """Return the motion with its trunk leaned as its steps climb, and arms that swing as far as its strides allow.
+
+    strides: (F,) factors of the length of strides; None for unchanged ones. Thighs and what hangs on them keep their
+    world rotations, and the middle of the hip joints its place.
+    """
+    kinematics = Kinematics(motion)
+    left = _left(kinematics, character)
+    climb = _climbs(motion, character, steps, footings, left)
+    angles = np.where(climb > 0.0, LEAN_SETTINGS.uphill, LEAN_SETTINGS.downhill) * climb
+    rotations, root = np.array(motion.rotations), np.array(motion.root)
+    if strides is not None and (strides < 1.0).any():
+        _swing_less(rotations, character, strides, motion.fps)
+        kinematics = Kinematics(motion.like(root, rotations.copy(), motion.offsets))
+    if np.abs(angles).max(initial=0.0) > 1e-9:
+        root = root + _lean(kinematics, character, angles[:, None] * left, rotations)
+    return motion.like(root, rotations, motion.offsets)
+
+
+def _left(kinematics: Kinematics, character: Character) -> NDArray:
+    """Return unit vectors (F, 3), level, from the right to the left hip joint."""
+    roles = character.require_roles()
+    line = kinematics.positions[:, roles["left_upper_leg"]] - kinematics.positions[:, roles["right_upper_leg"]]
+    line = line * [1.0, 0.0, 1.0]
+    return line / np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
+
+
+def _climbs(
+    motion: Motion, character: Character, steps: Sequence[Step], footings: Sequence[Footing], left: NDArray
+) -> NDArray:
+    """Return the angle (F,), radians, at which the ground rises in the direction that the body faces."""
+    middles = [(0.5 * (step.start + step.end - 1), footing.on_ground()) for step, footing in zip(steps, footings)]
+    middles.sort(key=lambda row: row[0])
+    moments, angles = [], []
+    least = LEAN_SETTINGS.least_stride * character.height
+    for number, (when, _) in enumerate(middles):
+        # over a stride of both feet: from the step before to the one after
+        before, after = middles[max(number - 1, 0)], middles[min(number + 1, len(middles) - 1)]
+        forward = np.cross(left[round(when)], rotation.AXES["y"])
+        way = after[1] - before[1]
+        along = float(way @ forward)
+        if abs(along) > least:
+            moments.append(when)
+            angles.append(np.arctan2(way[1], abs(along)) * np.sign(along))
+    if not moments:
+        return np.zeros(len(motion))
+    steepest = LEAN_SETTINGS.steepest
+    found = np.clip(np.interp(np.arange(len(motion)), moments, angles), -steepest, steepest)
+    half = max(round(LEAN_SETTINGS.smoothing * motion.fps), 1)
+    kernel = np.hanning(2 * half + 3)[1:-1]
+    return filter_fir(found[:, None], kernel / kernel.sum())[:, 0]
+
+
+def _swing_less(rotations: NDArray, character: Character, strides: NDArray, fps: float) -> None:
+    """Bring the arms nearer to their mean over a stride, in place, where strides are shorter: factors (F,)."""
+    roles, settings = character.require_roles(), LEAN_SETTINGS
+    half = max(round(0.55 * fps), 1)
+    kernel = np.hanning(2 * half + 3)[1:-1]
+    share = settings.least_swing + (1.0 - settings.least_swing) * np.clip(strides, 0.0, 1.0)
+    for side in ("left", "right"):
+        for part in ("upper_arm", "lower_arm"):
+            joint = roles.get(f"{side}_{part}")
+            if joint is not None:
+                own = rotation.unroll(rotations[:, joint : joint + 1])[:, 0]
+                mean = rotation.normalize(filter_fir(own, kernel / kernel.sum()))
+                rotations[:, joint] = rotation.slerp(mean, own, share)
+
+
+def _lean(kinematics: Kinematics, character: Character, vectors: NDArray, rotations: NDArray) -> NDArray:
+    """Lean the trunk by rotation vectors (F, 3), in place; return how far the root moves (F, 3), metres."""
+    roles, skeleton, world = character.require_roles(), character.skeleton, kinematics.rotations
+    settings, hips = LEAN_SETTINGS, roles["hips"]
+    spine = list(roles.joints.get("spine", ()))
+    turned = {hips: settings.pelvis}
+    for number, joint in enumerate(spine):
+        turned[joint] = settings.pelvis + (1.0 - settings.pelvis) * (number + 1) / len(spine)
+    ahead = [*roles.joints.get("neck", ()), *roles.joints.get("head", ())]
+    for joint in ahead[:1]:
+        turned[joint] = settings.head
+    for side in ("left", "right"):
+        for role, share in ((f"{side}_upper_arm", settings.arms), (f"{side}_upper_leg", 0.0)):
+            if role in roles:
+                turned[roles[role]] = share
+    shares = np.zeros(len(skeleton))
+    for joint in range(len(skeleton)):
+        above = int(skeleton.parents[joint])
+        shares[joint] = turned.get(joint, shares[above] if above >= 0 else 0.0)
+    for joint in turned:
+        above = int(skeleton.parents[joint])
+        before = shares[above] if above >= 0 else 0.0
+        # turned about one axis, so that the turns of parent and joint subtract
+        new = rotation.multiply(rotation.exp((shares[joint] - before) * vectors), world[:, joint])
+        rotations[:, joint] = new if above < 0 else rotation.multiply(rotation.inverse(world[:, above]), new)
+    places = kinematics.positions
+    middle = 0.5 * (places[:, roles["left_upper_leg"]] + places[:, roles["right_upper_leg"]])
+    arm = places[:, hips] - middle
+    return rotation.rotate(rotation.exp(settings.pelvis * vectors), arm) - arm

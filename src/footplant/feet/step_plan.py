@@ -1,0 +1,334 @@
+"""Steps planned for a ground with edges (stairs, stones, beams) before anything is solved: how far each one goes.
+
+Steps of a level walk do not fit a staircase. Dynamic programming chooses for each step i a place s_i along the path of
+the motion, out of places every few centimetres, that minimises
+
+    Σ_i u(s_i) + Σ_i ((s_i − s_{i−1} − l_i) / l)² + w Σ_i max(0, |h_i − h_{i−1}| / p − 1)².
+
+u says how well the ground supports the foot there: 0 for the whole foot on one tread, more where heel or toes overhang
+(see `footing`). l_i is the step's own length and l its scale, h_i the ground's height at its place, and p the most that
+a walker climbs with one step without effort. So a walk takes one tread a step on common stairs, a run two, and either
+as many as its stride asks for where treads are low.
+
+Warren, "Perceiving affordances: visual guidance of stair climbing" (J. Exp. Psychol. 1984), found that a step of 0.26
+leg lengths costs a climber the least energy, and that 0.88 is the highest that can be climbed. p is a little below the
+first, so that two treads of 12 cm are not taken at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Clip
+from footplant.contacts.detection import Contacts, Plant
+from footplant.contacts.ground import Ground
+from footplant.curves import Curve
+from footplant.feet.footing import SAMPLES, sole_samples, support_of
+from footplant.feet.path_mapping import PathMapping
+from footplant.feet.steps import Places, Step
+from footplant.feet.travel import Travel, find_travel
+from footplant.grounds import direction
+from footplant.motion import Motion
+from footplant.skeleton import Character
+from footplant.solve.ik.limb import limb_of
+
+
+@dataclass(frozen=True)
+class StepPlanSettings:
+    """Tuning numbers of step plans. Where a field names no experiment, none is on record."""
+
+    edge: float = 0.03
+    """Body heights; ground that rises or falls by more within a centimetre has an edge (5 cm for an adult)."""
+    spacing: float = 0.02
+    """Metres between the places that are tried along the path."""
+    most_places: int = 1200
+    """Largest number of places; a longer path gets a larger spacing."""
+    rise: float = 0.2
+    """p of a walk, in leg lengths. Doubled, a walk takes two treads of 17 cm a step."""
+    running_rise: float = 0.5
+    """p of a run, in leg lengths."""
+    effort: float = 4.0
+    """w, dimensionless."""
+    running: float = 0.1
+    """Share of frames without any foot contact from which on a motion runs."""
+    same_step: float = 0.1
+    """Leg lengths; steps of one foot that are nearer to each other are parts of one and move together."""
+    shortest: float = 0.5
+    """Leg lengths; least scale l of a step's length."""
+    climb_time: float = 0.3
+    """Share by which a step that climbs p takes longer than on the level. Climbers of stairs step more slowly than
+    walkers on the level (Riener et al. 2002; Nadeau et al. 2003); the amount is ours."""
+    descend_time: float = 0.1
+    """The same for a step down."""
+    time_smoothing: float = 0.25
+    """Seconds; half width of the Hann window over which the pace changes."""
+
+
+STEP_PLAN_SETTINGS = StepPlanSettings()
+UNSUPPORTED = 5.0
+"""u of a place that supports no part of a foot."""
+SUPPORT_COSTS = {"foot": 0.0, "front": 0.2, "rear": 0.4}
+"""u of what is supported of a foot."""
+CLEARANCE_COST = 0.03
+"""u of each further kind of support in the order of `footing.support_of`: less room, less of the foot."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepPlan:
+    """Where steps go along the path of a motion, and how fast."""
+
+    travel: Travel
+    """The path of the motion on the level."""
+    curve: Curve
+    """The same path as a curve."""
+    frames: NDArray
+    """(N,) the frame of each step's middle."""
+    bases: NDArray
+    """(N, 4) place (x, z), heading and distance of the path at that frame, metres and radians."""
+    offsets: NDArray
+    """(N,) metres along the path by which each step is moved."""
+    climbs: NDArray
+    """(N,) metres by which each step is higher than the one before."""
+    slower: NDArray
+    """(F,) factors of the duration of each frame."""
+
+    @property
+    def mapping(self) -> PathMapping:
+        """The map of every frame from its place on the path to the planned one."""
+        offsets = _between(self.frames, self.offsets, len(self.travel.distance))
+        places, headings = self.curve.at(self.travel.distance - self.travel.distance[0] + offsets)
+        return PathMapping(self.travel, places, headings - self.travel.headings)
+
+    def places(self, places: Sequence[Places]) -> tuple[list[Places], NDArray]:
+        """Return heels and balls on the level ground, moved to the planned steps, and their turns (N,), radians."""
+        to, headings = self.curve.at(self.bases[:, 3] + self.offsets)
+        turns, moved = headings - self.bases[:, 2], []
+        for base, place, turn, pair in zip(self.bases, to, turns, places):
+            quaternion = rotation.exp(turn * rotation.AXES["y"])
+            before, after = (np.array([x, 0.0, z]) for x, z in (base[:2], place))
+            moved.append(
+                tuple(None if end is None else after + rotation.rotate(quaternion, end - before) for end in pair)
+            )
+        return moved, turns
+
+    @property
+    def strides(self) -> NDArray:
+        """Factors (F,) of the length of strides."""
+        order = np.argsort(self.frames, kind="stable")
+        frames, offsets = self.frames[order], self.offsets[order]
+        way = np.diff(self.bases[order, 3])
+        long = way > 0.05 * max(self.travel.length, 1e-9) / max(len(frames), 1)
+        factors = np.where(long, 1.0 + np.diff(offsets) / np.where(long, way, 1.0), 1.0)
+        middles = 0.5 * (frames[:-1] + frames[1:])
+        return np.interp(np.arange(len(self.slower)), middles, np.clip(factors, 0.0, 1.0))
+
+    @property
+    def times(self) -> NDArray:
+        """Frames (G,) of the motion, fractional, that become the frames of the retimed one."""
+        ends = np.concatenate([[0.0], np.cumsum(self.slower[1:])])
+        return np.interp(np.arange(int(np.floor(ends[-1] + 1e-6)) + 1), ends, np.arange(len(ends)))
+
+    def retimed(self) -> StepPlan:
+        """Return the plan in the frames of the retimed motion."""
+        times, before = self.times, np.arange(len(self.slower))
+        travel = Travel(
+            np.stack([np.interp(times, before, self.travel.places[:, axis]) for axis in range(2)], axis=1),
+            np.interp(times, before, self.travel.headings),
+            np.interp(times, before, self.travel.distance),
+            self.travel.speed,
+        )
+        frames = np.round(np.interp(self.frames, times, np.arange(len(times)))).astype(np.int64)
+        return replace(self, travel=travel, frames=frames, slower=np.ones(len(times)))
+
+
+def retimed_motion(motion: Motion, times: NDArray) -> Motion:
+    """Return a motion at fractional frames (G,), at the same frame rate."""
+    return motion.at(times / motion.fps, smooth=True)
+
+
+def retimed_clip(
+    clip: Clip, contacts: Contacts, steps: Sequence[Step], times: NDArray
+) -> tuple[Clip, Contacts, list[Step]]:
+    """Return a clip, its contacts and its steps at fractional frames (G,)."""
+    new = np.arange(len(times))
+
+    def at(frame: int) -> int:
+        return int(np.ceil(np.interp(frame, times, new) - 1e-6)) if frame < contacts.frames else len(times)
+
+    def retimed(plant: Plant) -> Plant:
+        start = min(at(plant.start), len(times) - 1)
+        return replace(plant, start=start, end=max(at(plant.end), start + 1))
+
+    plants = tuple(retimed(plant) for plant in contacts.plants)
+    moved = [
+        replace(step, heels=tuple(map(retimed, step.heels)), balls=tuple(map(retimed, step.balls))) for step in steps
+    ]
+    timed = replace(clip, motion=retimed_motion(clip.motion, times))
+    return timed, replace(contacts, plants=plants, frames=len(times)), moved
+
+
+def plan_steps(
+    motion: Motion,
+    character: Character,
+    steps: Sequence[Step],
+    places: Sequence[Places],
+    contacts: Contacts,
+    ground: Ground,
+    lead: int = 0,
+) -> StepPlan | None:
+    """Return the plan of a motion's steps on a ground, or None on a ground without edges along its path.
+
+    places: heels and balls of the steps on the level ground. lead: frames of a lead-in, which stay as they are.
+    """
+    if len(steps) < 2:
+        return None
+    travel = _travel(motion, character, contacts, lead)
+    curve = travel.curve() if travel.length > 0.0 else None
+    if curve is None or len(curve.lengths) < 2:
+        return None
+    edge = _highest_edge(curve, character, ground)
+    if edge < STEP_PLAN_SETTINGS.edge * character.height:
+        return None
+    settings = STEP_PLAN_SETTINGS
+    legs = [limb_of(character, f"{side}_leg") for side in ("left", "right")]
+    rest = character.skeleton.rest_world[0]
+    leg = float(
+        np.mean(
+            [np.linalg.norm(np.diff(rest[[limb.upper, limb.lower, limb.end]], axis=0), axis=1).sum() for limb in legs]
+        )
+    )
+    frames = np.array([(step.start + step.end - 1) // 2 for step in steps])
+    order = np.argsort(frames, kind="stable")
+    costs, heights, at, grid = _supports(steps, places, frames, travel, curve, character, ground)
+    # one edge after the other is climbed without complaint
+    rise = max((settings.running_rise if _runs(contacts, steps) else settings.rise) * leg, edge)
+    chosen = _cheapest(costs[order], heights[order], at[order], grid, [steps[n].side for n in order], leg, rise)
+    offsets, climbs, slower = np.zeros(len(steps)), np.zeros(len(steps)), np.ones(len(motion))
+    offsets[order] = grid[chosen] - at[order]
+    height = heights[order, chosen]
+    climbs[order] = np.diff(height, prepend=height[0])
+    for before, after, climb in zip(order, order[1:], np.diff(height)):
+        share = min(abs(climb) / rise, 1.0)
+        factor = 1.0 + share * (settings.climb_time if climb > 0.0 else settings.descend_time)
+        slower[frames[before] : frames[after]] = factor
+    slower = _smoothed(slower, lead, max(round(settings.time_smoothing * motion.fps), 1))
+    own = travel.distance[frames] - travel.distance[0]
+    bases = np.column_stack([travel.places[frames], travel.headings[frames], own])
+    return StepPlan(travel, curve, frames, bases, offsets, climbs, slower)
+
+
+def _travel(motion: Motion, character: Character, contacts: Contacts, lead: int) -> Travel:
+    """Return the path of a motion; a lead-in stays where the path starts."""
+    found = find_travel(motion[lead:], character, contacts)
+    places, headings, distance = (
+        np.concatenate([np.repeat(values[:1], lead, axis=0), values])
+        for values in (found.places, found.headings, found.distance)
+    )
+    return Travel(places, headings, distance, found.speed)
+
+
+def _highest_edge(curve: Curve, character: Character, ground: Ground) -> float:
+    """Return the height of the highest edge of a ground along a path, and beside it where feet go, metres."""
+    along = np.arange(-0.3, curve.length + 0.6, 0.01)
+    places, headings = curve.at(along)
+    across = direction(headings + 0.5 * np.pi)
+    beside = np.array([-0.06, 0.0, 0.06]) * character.height
+    heights = ground.height(places[None] + beside[:, None, None] * across)
+    return float(np.abs(np.diff(heights, axis=1)).max())
+
+
+def _runs(contacts: Contacts, steps: Sequence[Step]) -> bool:
+    """Return whether a motion runs: whether no foot is in contact for much of its steps."""
+    first, last = min(step.start for step in steps), max(step.end for step in steps)
+    on = np.zeros(contacts.frames, bool)
+    for step in steps:
+        on[max(step.start, 0) : step.end] = True
+    return last > first and float(np.mean(~on[first:last])) > STEP_PLAN_SETTINGS.running
+
+
+def _supports(
+    steps: Sequence[Step], places: Sequence[Places], frames: NDArray, travel: Travel, curve: Curve,
+    character: Character, ground: Ground,
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:  # fmt: skip
+    """Return u (N, K) and ground heights (N, K) of steps along the path, their own places (N,), and all (K,)."""
+    settings = STEP_PLAN_SETTINGS
+    own = travel.distance[frames] - travel.distance[0]
+    centers, lines = [], []
+    for step, pair, frame in zip(steps, places, frames):
+        ahead = direction(travel.headings[frame])
+        samples = sole_samples(step, pair, character, ahead)[:, ::2]
+        lines.append(samples - travel.places[frame])
+        inside = (SAMPLES >= 0.0) & (SAMPLES <= 1.0)
+        centers.append(float(lines[-1][inside].mean(axis=0) @ ahead))
+    at = own + np.array(centers)
+    low, high = at.min() - 0.3, at.max() + 0.3
+    spacing = max(settings.spacing, (high - low) / settings.most_places)
+    grid = np.arange(low, high + spacing, spacing)
+    costs, heights = np.empty((len(steps), len(grid))), np.empty((len(steps), len(grid)))
+    for number, (line, frame) in enumerate(zip(lines, frames)):
+        to, headings = curve.at(own[number] + grid - at[number])
+        turn = headings - travel.headings[frame]
+        cosine, sine = np.cos(turn)[:, None], np.sin(turn)[:, None]
+        x = cosine * line[:, 0] + sine * line[:, 1]
+        z = cosine * line[:, 1] - sine * line[:, 0]
+        height = ground.height(to[:, None] + np.stack([x, z], axis=2))
+        costs[number], heights[number] = _support_costs(height, line, character)
+    return costs, heights, at, grid
+
+
+def _support_costs(heights: NDArray, line: NDArray, character: Character) -> tuple[NDArray, NDArray]:
+    """Return u (K,) and the height of the supported ground (K,), given heights (K, S) along a foot's samples (S, 2)."""
+    costs, level = np.full(len(heights), UNSUPPORTED), heights.max(axis=1)
+    for number, (support, inside, found) in enumerate(support_of(heights, line, character)):
+        new = found & (costs == UNSUPPORTED)
+        costs[new] = SUPPORT_COSTS[support] + CLEARANCE_COST * number
+        level[new] = heights[new][:, inside].mean(axis=1)
+    return costs, level
+
+
+def _cheapest(
+    costs: NDArray, heights: NDArray, at: NDArray, grid: NDArray, sides: Sequence[str], leg: float, rise: float
+) -> NDArray:
+    """Return the chosen place (N,) of each step, by dynamic programming over places (K,). rise: p, metres."""
+    settings = STEP_PLAN_SETTINGS
+    count = len(at)
+    back = np.zeros((count, len(grid)), np.int64)
+    total = costs[0] + 10.0 * ((grid - at[0]) / leg) ** 2
+    apart = grid[None, :] - grid[:, None]
+    for n in range(1, count):
+        wanted = at[n] - at[n - 1]
+        together = sides[n] == sides[n - 1] and abs(wanted) < settings.same_step * leg
+        scale = settings.spacing if together else max(abs(wanted), settings.shortest * leg)
+        climb = np.abs(heights[n][None, :] - heights[n - 1][:, None])
+        effort = np.maximum(climb / rise - 1.0, 0.0)
+        whole = total[:, None] + ((apart - wanted) / scale) ** 2 + settings.effort * effort**2
+        back[n] = whole.argmin(axis=0)
+        total = whole[back[n], np.arange(len(grid))] + costs[n]
+    chosen = np.zeros(count, np.int64)
+    chosen[-1] = int(total.argmin())
+    for n in range(count - 1, 0, -1):
+        chosen[n - 1] = back[n, chosen[n]]
+    return chosen
+
+
+def _between(frames: NDArray, values: NDArray, count: int) -> NDArray:
+    """Return values (count,) of every frame: those at given frames, in any order, and monotone between them."""
+    from scipy.interpolate import PchipInterpolator
+
+    knots, number = np.unique(frames, return_inverse=True)
+    means = np.bincount(number, values) / np.bincount(number)
+    if len(knots) == 1:
+        return np.full(count, means[0])
+    return PchipInterpolator(knots, means, extrapolate=False)(np.clip(np.arange(count), knots[0], knots[-1]))
+
+
+def _smoothed(values: NDArray, lead: int, half: int) -> NDArray:
+    """Return values (F,) smoothed over ± half frames; the first `lead` ones stay 1."""
+    kernel = np.hanning(2 * half + 3)[1:-1]
+    padded = np.pad(values[lead:], half, mode="edge")
+    return np.concatenate([np.ones(lead), np.convolve(padded, kernel / kernel.sum(), mode="valid")])

@@ -1,0 +1,191 @@
+"""Balance and flight as rows of a whole-clip solve: both are linear in the acceleration of the hips' displacement h.
+
+The centre of mass moves with the hips by about α h, and with each ankle by (1 − α)/2 of its displacement c_s. While
+feet stand, the zero-moment point is p = p₀ + e − (z / (g + a)) ë with e = α h + (1 − α)/2 Σ c_s, p₀ that of the
+reference, z the height of its mass and a its lift. Where p is outside the support polygon by more than a tolerance, a
+row with a bounded force asks for the nearest point of it, found anew in each Gauss–Newton step. In flight a row asks
+for ë = −g e_y − (the reference's own acceleration), so that the centre of mass is on a parabola that joins take-off and
+landing smoothly. A row takes part in three frames, which the banded system has room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.constraints import Footplant
+from footplant.kinematics import Kinematics
+from footplant.quality.balance import MOST_UNLOADED, WIDTH, zero_moment_points
+from footplant.quality.robot import GRAVITY, nearest_in_support
+from footplant.skeleton import Character
+
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class DynamicsSettings:
+    """Weights of balance and flight."""
+
+    mass: float = 0.86
+    """α: share of the centre of mass' displacement that follows the hips, by the masses of `humanoid.masses` with knees
+    halfway between hip joint and ankle."""
+    balance: float = 15.0
+    """Weight of a zero-moment point outside the support, relative to a leg that is turned that far."""
+    tolerance: float = 0.015
+    """Metres outside that are left as they are."""
+    memory: float = 0.8
+    """Factor of a row's weight from one Gauss–Newton step to the next where it is no longer needed. With 0, points that
+    a row brought inside go out again in the next step: 50 % of the frames of a walk are outside instead of 9 %."""
+    most: float = 0.08
+    """Metres; a point that is farther outside pulls no more than one that is so far."""
+    flight: float = 60.0
+    """Weight of accelerations in flight."""
+    flight_time: float = 0.2
+    """Seconds; an acceleration counts as the displacement that it makes over this time."""
+
+
+DYNAMICS_SETTINGS = DynamicsSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class Dynamics:
+    """Balance and flight of a reference motion, whose feet will be at given plants."""
+
+    fps: float
+    points: NDArray
+    """(F, 2) metres; zero-moment points of the reference."""
+    levers: NDArray
+    """(F,) s²; height of the mass over g + its lift."""
+    corners: NDArray
+    """(F, K, 2) metres; corners of the support."""
+    counts: NDArray
+    """(F,) how many; 0 where balance is not asked for."""
+    flight: NDArray
+    """(F,) bool; whether the body flies."""
+    missing: NDArray
+    """(F, 3) m/s²; acceleration that the reference's centre of mass lacks in flight."""
+    active: NDArray
+    """(F, 2) how much rows of balance weigh, 0 to 1: changed by `rows`."""
+    settings: DynamicsSettings = DYNAMICS_SETTINGS
+
+    def rows(self, x: NDArray, shift: NDArray, scale: float) -> NDArray:
+        """Return weight, still, lever and wanted (F, 3, 4) of rows for the hips' displacement.
+
+        x: (F, 9) displacements of hips and ankles, without a common shift (3,), metres. scale: of weights.
+        """
+        settings, moves = self.settings, np.zeros((len(x), 3, 4))
+        others = 0.5 * (1.0 - settings.mass) * (x[:, 3:6] + x[:, 6:9])
+        own = settings.mass * x[:, :3]
+        levers = self.levers[:, None] * self.fps**2
+        rest = self.points + (others + shift)[:, ::2] - levers * _bent(others)[:, ::2]
+        now = rest + own[:, ::2] - levers * _bent(own)[:, ::2]
+        to = nearest_in_support(self.corners, self.counts, now)
+        away = np.linalg.norm(to - now, axis=1)
+        beyond = np.maximum(away - settings.tolerance, 0.0)
+        unit = (to - now) / np.maximum(away, 1e-9)[:, None]
+        # each axis counts as far as it leads back to the support; a row that was needed is let go of slowly, where the
+        # point is now, since it may be inside because of that row
+        pull = np.where(beyond > 0.0, np.minimum(settings.most / np.maximum(beyond, 1e-9), 1.0), 0.0)[:, None] * unit**2
+        np.maximum(settings.memory * self.active, pull, out=self.active)
+        on = np.flatnonzero(self.counts > 0)
+        wanted = now + beyond[:, None] * unit - rest
+        for axis, column in ((0, 0), (2, 1)):
+            moves[on, axis, 0] = scale * settings.balance * self.active[on, column]
+            moves[on, axis, 1] = settings.mass
+            moves[on, axis, 2] = -settings.mass * levers[on, 0]
+            moves[on, axis, 3] = wanted[on, column]
+        fly = np.flatnonzero(self.flight)
+        if len(fly):
+            time = (settings.flight_time * self.fps) ** 2
+            moves[fly, :, 0] = scale * settings.flight
+            moves[fly, :, 1] = 0.0
+            moves[fly, :, 2] = settings.mass * time
+            moves[fly, :, 3] = time * (self.missing[fly] / self.fps**2 - _bent(others)[fly])
+        return moves
+
+
+@dataclass(frozen=True, eq=False)
+class Physics:
+    """What is asked of the centre of mass."""
+
+    balance: bool
+    """Whether it is kept over the feet while they stand."""
+    flight: NDArray
+    """(F,) bool; frames in which the body flies."""
+    gravity: float = GRAVITY
+    """m/s², in flight."""
+
+    def part(self, frames: range) -> Physics:
+        """Return the same for a part of the motion."""
+        return replace(self, flight=self.flight[frames.start : frames.stop])
+
+
+def dynamics_of(
+    kinematics: Kinematics, character: Character, plants: Sequence[Footplant], physics: Physics
+) -> Dynamics | None:
+    """Return the dynamics of a reference motion, or None where there is nothing to ask for."""
+    frames, fps = len(kinematics.motion), kinematics.motion.fps
+    flying, balance = np.array(physics.flight, bool), physics.balance
+    flying[[0, -1]] = False
+    if frames < 5 or character.masses is None or not (balance or flying.any()):
+        return None
+    corners, counts, level = _support(kinematics, character, plants)
+    points, high, lift = zero_moment_points(kinematics, character, level)
+    levers = np.maximum(high, 0.0) / np.maximum(lift, MOST_UNLOADED * GRAVITY)
+    if not balance:
+        counts = np.zeros_like(counts)
+    counts = np.where((lift < MOST_UNLOADED * GRAVITY) | flying, 0, counts)
+    missing = np.zeros((frames, 3))
+    missing[1:-1] = -np.diff(kinematics.center_of_mass(character), 2, axis=0) * fps**2
+    missing[:, 1] -= physics.gravity
+    return Dynamics(fps, points, levers, corners, counts, flying, missing, np.zeros((frames, 2)))
+
+
+def _bent(values: NDArray) -> NDArray:
+    """Return second differences (F, 3), 0 at both ends."""
+    out = np.zeros_like(values)
+    out[1:-1] = np.diff(values, 2, axis=0)
+    return out
+
+
+def _support(
+    kinematics: Kinematics, character: Character, plants: Sequence[Footplant]
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return the corners (F, K, 2) of the support, how many there are (F,), and its height (F,), metres."""
+    frames = len(kinematics.motion)
+    corners, counts = np.zeros((frames, 16, 2)), np.zeros(frames, np.int64)
+    heights, parts = np.zeros(frames), np.zeros(frames)
+    for side in SIDES:
+        heel, ball, toe = (character.contacts.get(f"{side}_{part}") for part in ("heel", "ball", "toe"))
+        if heel is None or ball is None:
+            continue
+        front = kinematics.point(ball)
+        tip = front if toe is None else kinematics.point(toe)
+        line = (tip - kinematics.point(heel))[:, ::2]
+        across = 0.5 * WIDTH * np.stack([line[:, 1], -line[:, 0]], axis=1)
+        for plant in plants:
+            if plant.point not in (heel, ball) or plant.place is None or not plant.frames:
+                continue
+            own = np.asarray(plant.frames)
+            own = own[(own >= 0) & (own < frames)]
+            place = np.asarray(plant.place, float)
+            ends = [np.zeros((len(own), 2))]
+            if plant.point == ball:
+                ends.append((tip - front)[own][:, ::2])
+            free = counts[own] + 2 * len(ends) <= corners.shape[1]
+            own, ends = own[free], [end[free] for end in ends]
+            for end in ends:
+                for sign in (-1.0, 1.0):
+                    corners[own, counts[own]] = place[::2] + end + sign * across[own]
+                    counts[own] += 1
+            heights[own] += place[1]
+            parts[own] += 1.0
+    known = parts > 0.0
+    heights[known] /= parts[known]
+    if known.any():
+        every = np.arange(frames)
+        heights = np.interp(every, every[known], heights[known])
+    return corners, counts, heights
