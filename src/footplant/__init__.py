@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from footplant.clip import Clip, Conversion, Take
     from footplant.edits.everyday import mirror, resample, trim
     from footplant.edits.fit import fit
+    from footplant.edits.jump import jump
     from footplant.edits.morph import morph
     from footplant.edits.pair import pair
     from footplant.edits.path import bend
@@ -61,6 +62,7 @@ _HOMES = {
     "clip": ("Clip", "Conversion", "Take"),
     "edits.everyday": ("mirror", "resample", "trim"),
     "edits.fit": ("fit",),
+    "edits.jump": ("jump",),
     "edits.morph": ("morph",),
     "edits.pair": ("pair",),
     "edits.path": ("bend",),
@@ -121,6 +123,7 @@ __all__ = [
     "contacts",
     "fit",
     "join",
+    "jump",
     "load",
     "load_character",
     "load_markers",

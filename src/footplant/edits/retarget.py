@@ -43,7 +43,7 @@ from footplant.feet.tiptoe import plants_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
-from footplant.quality.balance import on_feet
+from footplant.quality.balance import distances_outside, on_feet
 from footplant.quality.fidelity import fidelity
 from footplant.quality.flight import flight_frames
 from footplant.quality.measure import measure_each
@@ -143,7 +143,7 @@ def retarget(
         solution = solve_planted(
             problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress, arms=pose_arms,
             settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
-            physics=_physics(source, clip.character, contacts, stage, balance, dynamic),
+            physics=_physics(source, clip.character, target, contacts, stage, balance, dynamic),
         )  # fmt: skip
     else:
         method = _with_usual_ik(method, copied, target, same_bones(clip.character, target))
@@ -160,15 +160,23 @@ def retarget(
 
 
 def _physics(
-    source: Kinematics, character: Character, contacts: Contacts, stage: Stage, balance: bool, dynamic: bool
-) -> Physics:
-    """Return what is asked of the centre of mass: of balance nothing where hands carry weight.
+    source: Kinematics, character: Character, target: Character, contacts: Contacts, stage: Stage, balance: bool,
+    dynamic: bool,
+) -> Physics | None:  # fmt: skip
+    """Return what is asked of the centre of mass, nothing on the body that the motion was recorded on.
 
-    In flight a body follows a parabola: with `dynamic` that of gravity, else that of the source at the target's size.
+    Of balance nothing where hands carry weight, and no more than the source has. In flight a body follows a parabola:
+    with `dynamic` that of gravity, else that of the source at the target's size.
     """
+    if character.masses is None or (same_bones(character, target) and not dynamic):
+        return None
     grounded = np.asarray(contacts.masks().any(axis=1))
     flight = flight_frames(source, character, grounded)
-    return Physics(balance and on_feet(contacts, len(grounded)), flight, GRAVITY if dynamic else GRAVITY * stage.rise)
+    balance = balance and on_feet(contacts, len(grounded))
+    allowed = np.zeros(len(grounded))
+    if balance:
+        allowed = stage.scale * np.nan_to_num(distances_outside(source, character, contacts))
+    return Physics(balance, flight, allowed, GRAVITY if dynamic else GRAVITY * stage.rise)
 
 
 def _refuse_for_puppet(constraints: Sequence[Constraint]) -> None:

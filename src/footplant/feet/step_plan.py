@@ -130,8 +130,7 @@ class StepPlan:
     @property
     def times(self) -> NDArray:
         """Frames (G,) of the motion, fractional, that become the frames of the retimed one."""
-        ends = np.concatenate([[0.0], np.cumsum(self.slower[1:])])
-        return np.interp(np.arange(int(np.floor(ends[-1] + 1e-6)) + 1), ends, np.arange(len(ends)))
+        return retimed_frames(self.slower)
 
     def retimed(self) -> StepPlan:
         """Return the plan in the frames of the retimed motion."""
@@ -144,6 +143,12 @@ class StepPlan:
         )
         frames = np.round(np.interp(self.frames, times, np.arange(len(times)))).astype(np.int64)
         return replace(self, travel=travel, frames=frames, slower=np.ones(len(times)))
+
+
+def retimed_frames(slower: NDArray) -> NDArray:
+    """Return frames (G,) of a motion, fractional, that become those of one whose frames last longer by factors (F,)."""
+    ends = np.concatenate([[0.0], np.cumsum(slower[1:])])
+    return np.interp(np.arange(int(np.floor(ends[-1] + 1e-6)) + 1), ends, np.arange(len(ends)))
 
 
 def retimed_motion(motion: Motion, times: NDArray) -> Motion:

@@ -67,6 +67,8 @@ class Dynamics:
     """(F,) bool; whether the body flies."""
     missing: NDArray
     """(F, 3) m/s²; acceleration that the reference's centre of mass lacks in flight."""
+    allowed: NDArray
+    """(F,) metres by which the zero-moment point may be outside the support."""
     active: NDArray
     """(F, 2) how much rows of balance weigh, 0 to 1: changed by `rows`."""
     settings: DynamicsSettings = DYNAMICS_SETTINGS
@@ -84,7 +86,7 @@ class Dynamics:
         now = rest + own[:, ::2] - levers * _bent(own)[:, ::2]
         to = nearest_in_support(self.corners, self.counts, now)
         away = np.linalg.norm(to - now, axis=1)
-        beyond = np.maximum(away - settings.tolerance, 0.0)
+        beyond = np.maximum(away - np.maximum(self.allowed, settings.tolerance), 0.0)
         unit = (to - now) / np.maximum(away, 1e-9)[:, None]
         # each axis counts as far as it leads back to the support; a row that was needed is let go of slowly, where the
         # point is now, since it may be inside because of that row
@@ -115,12 +117,15 @@ class Physics:
     """Whether it is kept over the feet while they stand."""
     flight: NDArray
     """(F,) bool; frames in which the body flies."""
+    allowed: NDArray
+    """(F,) metres by which the zero-moment point may be outside the feet: as far as the source's is."""
     gravity: float = GRAVITY
     """m/s², in flight."""
 
     def part(self, frames: range) -> Physics:
         """Return the same for a part of the motion."""
-        return replace(self, flight=self.flight[frames.start : frames.stop])
+        rows = slice(frames.start, frames.stop)
+        return replace(self, flight=self.flight[rows], allowed=self.allowed[rows])
 
 
 def dynamics_of(
@@ -141,7 +146,7 @@ def dynamics_of(
     missing = np.zeros((frames, 3))
     missing[1:-1] = -np.diff(kinematics.center_of_mass(character), 2, axis=0) * fps**2
     missing[:, 1] -= physics.gravity
-    return Dynamics(fps, points, levers, corners, counts, flying, missing, np.zeros((frames, 2)))
+    return Dynamics(fps, points, levers, corners, counts, flying, missing, physics.allowed, np.zeros((frames, 2)))
 
 
 def _bent(values: NDArray) -> NDArray:
