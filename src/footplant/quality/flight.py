@@ -80,7 +80,7 @@ def flight_frames(kinematics: Kinematics, character: Character, grounded: NDArra
     """
     frames, fps = len(kinematics.motion), kinematics.motion.fps
     found = np.zeros(frames, bool)
-    if frames < 5 or character.masses is None:
+    if frames < 5 or character.masses is None or not grounded.any():
         return found
     center = kinematics.center_of_mass(character)
     falling = np.zeros(frames)
