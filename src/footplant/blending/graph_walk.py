@@ -12,7 +12,6 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,17 +93,6 @@ class _Label:
     before: tuple[Piece, ...]
 
 
-class _Goal(Protocol):
-    """What a walk is for: how partial walks are ordered, ranked and ended."""
-
-    def along(self, label: _Label, places: NDArray, dt: float) -> tuple[NDArray, NDArray, NDArray, int | None]:
-        """Return progress, rank and cost (S,) after each sample, and the sample at which the walk is complete."""
-        ...
-
-    bucket: float
-    """Progress over which partial walks compete."""
-
-
 @dataclass(frozen=True)
 class _Follow:
     """Follow a curve to its end: progress is the distance travelled, rank the summed squared error."""
@@ -145,6 +133,11 @@ class _Reach:
         left = np.linalg.norm(places - self.place, axis=1)
         done = np.flatnonzero(left <= self.within)
         return seconds, left, left**2, int(done[0]) if len(done) else None
+
+
+_Goal = _Follow | _Reach
+"""What a walk is for. `along` returns progress, rank and cost (S,) after each sample of a clip, and the sample at which
+the walk is complete; partial walks compete whose progress is in the same `bucket`."""
 
 
 def find_walk(
@@ -287,8 +280,10 @@ def walk_graph(
         raise MotionError(f"expected a graph of these {len(given)} clips, got one of {len(graph.durations)}")
     prepared, contacts = prepare_clips(given)
     paths = floor_paths(prepared)
+    goal: _Goal
     if path is None:
-        goal: _Goal = _Reach(shaped(target, (2,), "a target", MotionError), within)
+        assert target is not None
+        goal = _Reach(shaped(target, (2,), "a target", MotionError), within)
         starts = [Start(start or 0)]
     else:
         curve = _placed(path, paths[start or 0])
