@@ -210,7 +210,7 @@ class _Problem:
             np.zeros((frames, len(links))),
             np.clip(self.mechanism.lower, -big, big),
             np.clip(self.mechanism.upper, -big, big),
-            speed / goals.fps,
+            np.minimum(speed / goals.fps, s.jump),
         )
 
     def first_guess(self) -> NDArray:
