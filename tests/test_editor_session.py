@@ -20,7 +20,7 @@ from editor_env import decode_poses
 from footplant import samples
 from footplant.constraints import Footplant, Position
 from footplant.editor import journal as journals
-from footplant.editor import scene, wire
+from footplant.editor import scene, schema, wire
 from footplant.editor.curves import PLOTS, curves
 from footplant.editor.files import export, unpack_project
 from footplant.editor.session import Cancelled, recover, start
@@ -409,6 +409,10 @@ def test_messages_to_the_page_are_json_ready(session):
     told = (scene.figure_message(session), scene.document(session), scene.quality(session))
     for message in told:
         json.dumps(message, allow_nan=False)
+    hub_facts = {"level": 0.0, "session": "key", "left": [], "methods": ["hierarchical"]}
+    assert schema.mismatch(told[0] | hub_facts, schema.Figure) is None
+    assert schema.mismatch(told[1], schema.Document) is None
+    assert schema.mismatch(told[2], schema.Measured) is None
     tracks = {mark["track"] for mark in told[1]["marks"]}
     assert tracks == {"left_foot", "right_foot", "right_hand"}
     assert told[1]["history"][0] == "Drag left palm at 80"
@@ -416,6 +420,7 @@ def test_messages_to_the_page_are_json_ready(session):
     assert rows["worst footplant drift, mm"][1] < 1.0
     for plot in PLOTS:
         drawn = curves(session.state, plot, CLIP.character.roles["head"])
+        assert schema.mismatch(drawn, schema.Curves) is None
         json.dumps(drawn, allow_nan=False)
         assert all(len(line) == len(drawn["frames"]) for line in drawn["lines"].values())
     with pytest.raises(ConstraintError, match="plot among"):

@@ -76,3 +76,11 @@ def test_without_node_the_reason_is_reported(built, monkeypatch):
     monkeypatch.setattr(built, "_system_node", lambda: None)
     monkeypatch.setattr(built, "_wheel_node", lambda: None)
     assert built.build() == "Node and npm are not installed"
+
+
+def test_the_types_of_the_page_are_those_of_the_server(built):
+    from footplant.editor.schema import typescript
+
+    assert (ROOT / "web" / "src" / "types.ts").read_text(encoding="utf-8") == typescript(), (
+        "run python -m footplant.editor.schema > web/src/types.ts"
+    )

@@ -1,0 +1,312 @@
+"""The messages between server and page as types; the page's types.ts is generated from them.
+
+    python -m footplant.editor.schema > web/src/types.ts
+
+A test compares the two, and real messages with these types.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+Vec3 = tuple[float, float, float]
+Quat = tuple[float, float, float, float]
+Track = Literal["left_foot", "right_foot", "left_hand", "right_hand", "body"]
+QualityRow = tuple[str, float | None, float | None]
+
+
+class ContactPoint(TypedDict):
+    """A contact point of a character."""
+
+    name: str
+    joint: int
+    offset: Vec3
+    hand: bool
+
+
+class End(TypedDict):
+    """An end site: the top of the head, the tip of the toes."""
+
+    joint: int
+    offset: Vec3
+
+
+class Character(TypedDict):
+    """A character as the page draws it."""
+
+    name: str
+    height: float
+    joints: list[str]
+    roles: list[str]
+    parents: list[int]
+    tracks: list[Track]
+    points: list[ContactPoint]
+    ends: list[End]
+    skinned: bool
+
+
+class LeftJournal(TypedDict):
+    """A journal left by a crash."""
+
+    journal: str
+    edits: int
+    ended: float
+    name: str
+
+
+Figure = TypedDict("Figure", {
+    "is": Literal["figure"], "clip": str, "frames": int, "fps": float, "knots": int, "level": float, "session": str,
+    "character": Character, "original": Character, "original_frames": int, "methods": list[str], "notes": list[str],
+    "left": list[LeftJournal],
+})  # fmt: skip
+Figure.__doc__ = "The edited character and clip."
+
+
+class Phase(TypedDict):
+    """When one part of a foot is down during a step."""
+
+    part: str
+    start: int
+    end: int
+    place: Vec3
+
+
+class PointName(TypedDict):
+    """A point by the name of its joint or contact point."""
+
+    joint: NotRequired[str]
+    point: NotRequired[str]
+    offset: NotRequired[Vec3]
+
+
+class Mark(TypedDict):
+    """A bar of the timeline: a footplant, a pin, or (made by the page) all plants of a footstep in one."""
+
+    id: int
+    kind: Literal["plant", "pin", "step"]
+    title: str
+    point: str | PointName | None
+    joint: int
+    track: Track
+    start: int
+    end: int
+    ramp: tuple[float, float]
+    place: Vec3 | None
+    free: bool
+    wrong: NotRequired[bool]
+    phases: NotRequired[list[Phase]]
+    heading: NotRequired[float | None]
+
+
+class Footstep(TypedDict):
+    """One stance of a foot: its plants of heel and ball."""
+
+    id: int
+    side: Literal["left", "right"]
+    track: Track
+    title: str
+    start: int
+    end: int
+    marks: list[int]
+    place: Vec3
+    heading: float | None
+    free: bool
+    ramp: tuple[float, float]
+    phases: list[Phase]
+
+
+Edit = dict[str, Any]
+
+
+class Fix(TypedDict):
+    """An edit that would cure a conflict."""
+
+    label: str
+    edit: Edit
+
+
+class Conflict(TypedDict):
+    """What cannot hold, with edits that would cure it."""
+
+    kind: Literal["overlap", "fast", "reach"]
+    steps: list[int]
+    marks: list[int]
+    text: str
+    fixes: list[Fix]
+
+
+class Operator(TypedDict):
+    """One entry of the stack."""
+
+    id: int
+    kind: str
+    title: str
+    on: bool
+    failed: str
+    values: dict[str, object]
+
+
+class HandEdit(TypedDict):
+    """A drag or a rotation by hand, with the number of its operator."""
+
+    operator: int
+    frame: int
+    joint: int
+    spacing: float
+    target: Vec3 | None
+
+
+class SceneObject(TypedDict):
+    """An object in the scene."""
+
+    kind: Literal["box", "table", "doorway"]
+    place: Vec3
+    turn: float
+    size: Vec3
+
+
+class Report(TypedDict):
+    """What a solve did."""
+
+    method: str
+    status: str
+    meaning: str
+    solved: bool
+    seconds: float
+    worst: float | None
+    worst_name: str | None
+    unmet: list[str]
+    notes: list[str]
+
+
+Document = TypedDict("Document", {
+    "is": Literal["document"], "marks": list[Mark], "steps": list[Footstep], "conflicts": list[Conflict],
+    "stack": list[Operator], "drags": list[HandEdit], "history": list[str], "position": int, "unsaved": bool,
+    "method": str, "ground": str, "objects": list[SceneObject], "report": Report | None,
+})  # fmt: skip
+Document.__doc__ = "Everything that edits change, except the poses."
+
+
+class Compared(TypedDict):
+    """One of two results that are compared."""
+
+    name: str
+    report: Report | None
+    rows: list[QualityRow] | None
+
+
+Curves = TypedDict("Curves", {
+    "is": Literal["curves"], "plot": str, "unit": str, "frames": list[int], "lines": dict[str, list[float]],
+})  # fmt: skip
+Curves.__doc__ = "Curves over time."
+Measured = TypedDict("Measured", {"is": Literal["quality"], "position": int, "rows": list[QualityRow]})
+Comparison = TypedDict("Comparison", {"is": Literal["compare"], "a": Compared, "b": Compared})
+Dragged = TypedDict("Dragged", {
+    "is": Literal["dragged"], "seq": int, "missed": float | None, "frames": int, "milliseconds": float,
+    "conflict": NotRequired[str],
+})  # fmt: skip
+Progressed = TypedDict("Progressed", {
+    "is": Literal["progress"], "label": str, "share": float, "done": NotRequired[bool],
+})  # fmt: skip
+GroundChanged = TypedDict("GroundChanged", {"is": Literal["ground"], "name": str, "level": float})
+PathPoints = TypedDict("PathPoints", {"is": Literal["path"], "points": list[tuple[float, float]]})
+Driving = TypedDict("Driving", {"is": Literal["driving"], "mode": Literal["drive", "live"]})
+LiveStatus = TypedDict("LiveStatus", {
+    "is": Literal["live"], "datagrams": int, "rate": float, "note": str, "matters": dict[str, float],
+})  # fmt: skip
+Note = TypedDict("Note", {"is": Literal["note"], "text": str})
+Failure = TypedDict("Failure", {"is": Literal["error"], "text": str, "during": NotRequired[str]})
+
+ALIASES: dict[str, Any] = {"Vec3": Vec3, "Quat": Quat, "Track": Track, "QualityRow": QualityRow}
+TABLES = (
+    ContactPoint, End, Character, LeftJournal, Figure, Phase, PointName, Mark, Footstep, Fix, Conflict, Operator,
+    HandEdit, SceneObject, Report, Document, Compared, Curves, Measured, Comparison, Dragged, Progressed, GroundChanged,
+    PathPoints, Driving, LiveStatus, Note, Failure,
+)  # fmt: skip
+SAID = (Figure, Document, Curves, Measured, Comparison, Dragged, Progressed, GroundChanged, PathPoints, Driving,
+        LiveStatus, Note, Failure)  # fmt: skip
+"""What the server says; the page tells them apart by `is`."""
+
+
+def typescript() -> str:
+    """Return the types of all messages in TypeScript."""
+    parts = ["// Generated by python -m footplant.editor.schema: messages between the server and the page.\n"]
+    parts += [f"export type {name} = {_type(kind, within=name)};\n" for name, kind in ALIASES.items()]
+    parts.append("export type Edit = { kind: string } & Record<string, unknown>;\n")
+    for table in TABLES:
+        hints = get_type_hints(table, include_extras=True)
+        rows = [
+            f"  {key}{'?' if get_origin(kind) is NotRequired else ''}: {_type(kind)};" for key, kind in hints.items()
+        ]
+        about = (table.__doc__ or "").strip().splitlines()
+        doc = [f"/** {about[0]} */"] if about and not about[0].startswith("dict(") else []
+        parts.append("\n".join([*doc, f"export interface {table.__name__} {{", *rows, "}"]) + "\n")
+    parts.append(f"export type Said = {' | '.join(table.__name__ for table in SAID)};\n")
+    return "\n".join(parts)
+
+
+def _type(kind: Any, within: str = "") -> str:
+    """Return a Python type in TypeScript."""
+    for name, alias in ALIASES.items():
+        if kind == alias and name != within:
+            return name
+    if kind == Edit:
+        return "Edit"
+    simple = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", object: "unknown"}
+    if kind in simple:
+        return simple[kind]
+    if is_typeddict(kind):
+        return kind.__name__
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is NotRequired:
+        return _type(inner[0])
+    if origin is Literal:
+        return " | ".join(f'"{word}"' for word in inner)
+    if origin in (Union, types.UnionType):
+        return " | ".join(_type(part) for part in inner)
+    if origin is list:
+        entry = _type(inner[0])
+        return f"({entry})[]" if "|" in entry else f"{entry}[]"
+    if origin is tuple:
+        return f"[{', '.join(_type(part) for part in inner)}]"
+    if origin is dict:
+        return f"Record<string, {_type(inner[1])}>"
+    raise TypeError(f"no TypeScript for {kind}")
+
+
+def mismatch(value: Any, kind: Any, where: str = "message") -> str | None:
+    """Return where a JSON-ready value differs from a type, as one sentence; None if it fits."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in (Any, object):
+        return None
+    if origin is NotRequired:
+        return mismatch(value, inner[0], where)
+    if is_typeddict(kind):
+        if not isinstance(value, dict):
+            return f"{where}: expected a table, got {value!r}"
+        hints = get_type_hints(kind, include_extras=True)
+        # the keys that a class says are required are wrong where annotations are strings, as in this file
+        required = {key for key, part in hints.items() if get_origin(part) is not NotRequired}
+        missing, extra = required - set(value), set(value) - set(hints)
+        if missing or extra:
+            return f"{where}: missing {sorted(missing)}, unknown {sorted(extra)}"
+        return next((text for key in value if (text := mismatch(value[key], hints[key], f"{where}.{key}"))), None)
+    if origin is Literal:
+        return None if value in inner else f"{where}: expected one of {inner}, got {value!r}"
+    if origin in (Union, types.UnionType):
+        return None if any(mismatch(value, part) is None for part in inner) else f"{where}: got {value!r}"
+    if origin is list and isinstance(value, list | tuple):
+        return next((text for n, each in enumerate(value) if (text := mismatch(each, inner[0], f"{where}[{n}]"))), None)
+    if origin is tuple and isinstance(value, list | tuple) and len(value) == len(inner):
+        return next((text for each, part in zip(value, inner) if (text := mismatch(each, part, where))), None)
+    if origin is dict and isinstance(value, dict):
+        return next((text for each in value.values() if (text := mismatch(each, inner[1], where))), None)
+    accepted = {float: (int, float), int: int, str: str, bool: bool, type(None): type(None)}.get(kind, ())
+    if isinstance(value, accepted) and not (isinstance(value, bool) and kind in (int, float)):
+        return None
+    return f"{where}: expected {kind}, got {value!r}"
+
+
+if __name__ == "__main__":
+    print(typescript(), end="")
