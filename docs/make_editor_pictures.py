@@ -46,7 +46,7 @@ class Camera:
         """A picture with a little less depth of colour, which nobody sees and which halves its size."""
         from PIL import Image
 
-        with Image.open(io.BytesIO(self.page.screenshot())) as picture:
+        with Image.open(io.BytesIO(self.page.screenshot(timeout=300_000))) as picture:
             coarse = picture.convert("RGB").point(lambda value: min((value + 2) // 4 * 4, 255))
             coarse.save(self.folder / f"editor_{name}{self.ending}.png", optimize=True)
 
@@ -205,6 +205,7 @@ def main() -> None:
         for ending, (width, height) in SIZES.items():
             with tempfile.TemporaryDirectory() as state, running_editor(Path(state)) as editor:
                 page = browser.new_page(viewport={"width": width, "height": height})
+                page.set_default_timeout(300_000)
                 page.goto(f"{editor.address}?quality=high")
                 shoot_all(Camera(page, folder, ending))
                 page.close()

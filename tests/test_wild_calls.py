@@ -44,7 +44,18 @@ from footplant import (
     spline,
 )
 from footplant import constraints as c
-from footplant.blending import blend, compose, distance, graph, loops, matching, registration, transition, warp
+from footplant.blending import (
+    blend,
+    compose,
+    distance,
+    graph,
+    graph_walk,
+    loops,
+    matching,
+    registration,
+    transition,
+    warp,
+)  # fmt: skip
 from footplant.constraints.doorways import Doorway
 from footplant.contacts import detection, ground, hanging, importance, stillness
 from footplant.contacts.settings import StillnessSettings
@@ -59,6 +70,7 @@ from footplant.edits import (
     path,
     puppet,
     repair,
+    spacetime_drag,
 )
 from footplant.edits import pair as pairs
 from footplant.edits import retarget as retargeting
@@ -1113,6 +1125,26 @@ DEAR: dict[str, Draw] = {
             d(st.lists(clips, max_size=2)), threshold=d(st.one_of(st.none(), real(0.1))), most=d(whole(3))
         )
         and None
+    ),
+    "walk_graph": lambda d: graph_walk.walk_graph(
+        d(st.lists(clips, max_size=2)),
+        path=d(st.sampled_from((None, None, "line:2", "circle:1", "nothing"))),
+        target=d(st.one_of(st.none(), arrays([0.5, 1.0]))),
+        start=d(st.one_of(st.none(), whole(0))),
+        within=d(real(0.3)),
+        fade=d(real(0.2)),
+        longest=d(real(3.0)),
+        fps=d(st.one_of(st.none(), real(30.0))),
+    ),
+    "begin_spacetime": lambda d: (
+        spacetime_drag.begin_spacetime(
+            d(clips),
+            d(st.sampled_from((range(6), range(2, 9, 2), range(-3, 4), range(4, 4), range(10**6), (0, 5), None))),
+            spacing=d(real(3.0)),
+            exact=d(st.booleans()),
+        )
+        .drag(d(whole(2)), d(word("left_palm", "head")), d(arrays([0.0, 1.0, 0.0])))
+        .motion
     ),
     "match": lambda d: matching.match(d(clips), d(clips)) and None,
     "Puppeteer": lambda d: (

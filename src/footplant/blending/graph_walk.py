@@ -23,7 +23,7 @@ from footplant.blending.compose import compose, rotate_on_floor
 from footplant.blending.graph import Edge, MotionGraph, build_graph
 from footplant.blending.plants import blend_plants, hold_plants
 from footplant.blending.settings import WALK
-from footplant.checks import frame_rate, real_number, shaped, whole_number
+from footplant.checks import all_finite, frame_rate, real_number, shaped, whole_number
 from footplant.clip import Clip
 from footplant.curves import Curve
 from footplant.errors import MotionError
@@ -283,7 +283,8 @@ def walk_graph(
     goal: _Goal
     if path is None:
         assert target is not None
-        goal = _Reach(shaped(target, (2,), "a target", MotionError), within)
+        place = all_finite(shaped(target, (2,), "a target", MotionError), "a target", MotionError)
+        goal = _Reach(place, within)
         starts = [Start(start or 0)]
     else:
         curve = _placed(path, paths[start or 0])

@@ -90,6 +90,8 @@ def begin_spacetime(
     constraints: what must hold as well; free footplants stay free. keep_plants: also keep the clip's own footplants.
     spacing: knot spacing in frames of 1/30 s. exact: also close the tenths of a millimetre that the splines leave.
     """
+    if not isinstance(window, range):
+        raise ConstraintError(f"expected a window as a range of frames, got {type(window).__name__}")
     motion, character = clip.motion, clip.character
     kept: list[Constraint] = list(constraints)
     if keep_plants and any(name in character.contacts for name in FEET):
