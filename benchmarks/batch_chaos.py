@@ -1,6 +1,7 @@
-"""A library with damaged files, workers that are killed and a driver that is killed: what is lost, what is done twice.
+"""A library with damaged files, pipes and devices, workers and drivers that are killed, and a full disk: what is lost.
 
-`python benchmarks/batch_chaos.py [--clips 2000] [--cluster] [--json]`. `make bench` takes a small one.
+`python benchmarks/batch_chaos.py [--clips 2000] [--kills 12] [--cluster] [--json]`. `make bench` takes a small one. The
+full disk is a small file system in memory, which only root may mount; without it that part is left out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,8 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 DAMAGED = 0.01
 """The share of generated files that are damaged."""
 WORKER_KILLS = 3
+DISK = 2
+"""Megabytes of the disk that runs full."""
 ENDINGS = (".bvh", ".glb", ".gltf", ".vrm", ".fbx", ".usda", ".usdc", ".usdz", ".amc", ".npz", ".txt", ".footplant")
 
 
@@ -49,6 +53,22 @@ def make_library(folder: Path, clips: int, seed: int = 0) -> int:
             data = path.read_bytes()
             path.write_bytes(data[: chance.randrange(10, len(data) // 3)])
     return damaged
+
+
+def make_hostile(folder: Path) -> int:
+    """Names of clips that are no files, or files that do not end or cannot be read; returns how many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(folder / "pipe.bvh")
+    (folder / "zero.bvh").symlink_to("/dev/zero")
+    (folder / "random.fbx").symlink_to("/dev/urandom")
+    (folder / "nowhere.glb").symlink_to(folder / "missing.glb")
+    with open(folder / "endless.bvh", "wb") as file:
+        # as large as a file may seem: nothing of it is on the disk
+        file.truncate(1 << 42)
+    with socket.socket(socket.AF_UNIX) as sock:
+        # the path of a socket may have about a hundred characters
+        sock.bind(os.path.relpath(folder / "socket.bvh"))
+    return 6
 
 
 def children(pid: int) -> list[int]:
@@ -80,24 +100,49 @@ def kill_one_worker(driver: int, cluster: bool) -> bool:
     return False
 
 
-def run_batch(library: list[str], out: Path, clips: int, cluster: bool, job: str) -> tuple[dict, int]:
-    """Run, kill, resume; the last run's summary and how many workers were killed."""
+def run_batch(library: list[str], out: Path, clips: int, cluster: bool, job: str, kills: int) -> tuple[dict, int]:
+    """Run, kill, resume; the last run's summary and how many workers were killed while they worked."""
     command = [sys.executable, "-m", "footplant", "batch", job, *library, "-o", str(out), "--workers", "2",
                "--resume", "--json", "--timeout", "120", *(["--cluster", "local"] if cluster else [])]  # fmt: skip
     driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ledger, killed = out / "ledger.jsonl", 0
     while driver.poll() is None:
         ended = ledger.read_bytes().count(b"\n") if ledger.exists() else 0
-        if killed < WORKER_KILLS and ended > clips * (killed + 1) // 8 and kill_one_worker(driver.pid, cluster):
+        due = clips * (killed + 1) // (2 * kills + 2)
+        if killed < kills and ended > due and kill_one_worker(driver.pid, cluster):
             killed += 1
-        if ended > clips // 2:
+        if ended > clips // 2 and killed >= kills:
             driver.kill()
-        time.sleep(0.05)
+        time.sleep(0.02)
     driver.wait()
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 1) or not done.stdout:
         raise SystemExit(done.stderr)
     return json.loads(done.stdout), killed
+
+
+def fill_disk(library: list[str], place: Path) -> dict[str, float]:
+    """Run a batch on a disk that is too small, give it room and resume; {} where none can be mounted."""
+    disk = place / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}m", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        return {}
+    command = [sys.executable, "-m", "footplant", "batch", "convert", *library, "-o", str(disk / "out"), "--workers",
+               "2", "--resume", "--json", "--timeout", "120"]  # fmt: skip
+    try:
+        full = subprocess.run(command, capture_output=True, text=True)
+        left = len(list(disk.rglob("*.part")))
+        subprocess.run(["mount", "-o", "remount,size=2g", str(disk)], check=True)
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode not in (0, 1) or not done.stdout:
+            raise SystemExit(done.stderr)
+        found = judge(library, disk / "out", json.loads(done.stdout))
+        found = {f"full_disk.{key}": value for key, value in found.items()}
+        return found | {"full_disk.stopped": full.returncode == 2 and "no space left" in full.stderr,
+                        "full_disk.parts_left": left}  # fmt: skip
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
 
 
 def judge(library: list[str], out: Path, told: dict) -> dict[str, float]:
@@ -114,6 +159,9 @@ def judge(library: list[str], out: Path, told: dict) -> dict[str, float]:
         if path.suffix.lower() not in ENDINGS:
             continue
         record = last.get(str(path))
+        if not path.is_file() or path.stat().st_size > 1 << 40:
+            silent += record is None or not record.get("reason")
+            continue
         try:
             good = bool(len(load(path).motion))
         except FootplantError:
@@ -134,21 +182,26 @@ def judge(library: list[str], out: Path, told: dict) -> dict[str, float]:
         "good_clips_lost": lost,
         "half_written": half,
         "failures_without_a_reason": silent,
+        "parts_left": len(list(out.rglob("*.part"))),
         "done_twice_percent": 100.0 * again / max(told["clips"], 1),
     }
 
 
-def run(clips: int = 60, cluster: bool = False, real: bool = False, job: str = "convert") -> dict[str, float]:
-    """Kill three workers and the driver of a batch, resume it, and count what was lost."""
+def run(
+    clips: int = 60, cluster: bool = False, real: bool = False, job: str = "convert", kills: int = WORKER_KILLS
+) -> dict[str, float]:
+    """Kill workers and the driver of a batch, resume it, and count what was lost; then again on a disk that fills."""
     place = Path(tempfile.mkdtemp(prefix="footplant-chaos-"))
     try:
         make_library(place / "library", clips)
+        make_hostile(place / "library" / "hostile")
         library = [str(place / "library"), *([str(SHARED)] if real and SHARED.is_dir() else [])]
         started = time.perf_counter()
-        told, killed = run_batch(library, place / "out", clips, cluster, job)
+        told, killed = run_batch(library, place / "out", clips, cluster, job, kills)
         name = "batch.cluster" if cluster else "batch.local"
         found = judge(library, place / "out", told) | {"workers_killed": killed}
         found["seconds"] = time.perf_counter() - started
+        found |= fill_disk(library, place)
         return {f"{name}.{key}": float(value) for key, value in found.items()}
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -160,6 +213,8 @@ if __name__ == "__main__":
     parser.add_argument("--cluster", action="store_true", help="on a Dask cluster of two workers")
     parser.add_argument("--real", action="store_true", help="with the real files beside the project")
     parser.add_argument("--job", default="convert", choices=("convert", "repair"))
+    parser.add_argument("--kills", type=int, default=WORKER_KILLS, help="workers that are killed while they work")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    print_figures(run(arguments.clips, arguments.cluster, arguments.real, arguments.job), as_json=arguments.json)
+    found = run(arguments.clips, arguments.cluster, arguments.real, arguments.job, arguments.kills)
+    print_figures(found, as_json=arguments.json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import IO
 
 from footplant.errors import FormatError
+
+PART = ".part"
+"""How the names of temporary files end; they start with a dot."""
 
 
 @contextlib.contextmanager
@@ -20,7 +24,7 @@ def open_atomic(path: str | Path, mode: str = "wb") -> Iterator[IO]:
     """
     path = Path(path)
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.", suffix=".part")
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.", suffix=PART)
     except OSError as error:
         raise FormatError(f"cannot write here: {error.strerror}", path=path) from error
     try:
@@ -38,6 +42,27 @@ def open_atomic(path: str | Path, mode: str = "wb") -> Iterator[IO]:
             os.unlink(temporary)
         raise
     sync_folder(path.parent or ".")
+
+
+def sweep_parts(folder: str | Path) -> int:
+    """Remove temporary files that killed processes have left below a folder; return how many."""
+    found = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            if name.startswith(".") and name.endswith(PART):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(root, name))
+                    found += 1
+    return found
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Return whether an exception, or one that caused it, says that the disk or a quota is full."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def sync_folder(folder: str | Path) -> None:

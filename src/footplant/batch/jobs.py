@@ -10,6 +10,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footplant.atomic import is_disk_full
 from footplant.errors import FootplantError, FormatError
 from footplant.io.registry import is_robot
 
@@ -71,8 +72,10 @@ def perform(task: Task) -> dict[str, Any]:
     try:
         found = JOBS[task.job].perform(task)
         outcome = {"status": "done", **found}
-    except FootplantError as error:
-        outcome = {"status": "failed", "reason": " ".join(str(error).split())}
+    except (FootplantError, OSError) as error:
+        # a full disk is no fault of the clip: the driver stops
+        full = {"full": True} if is_disk_full(error) else {}
+        outcome = {"status": "failed", "reason": " ".join(str(error).split()), **full}
     except MemoryError:
         outcome = {"status": "failed", "reason": "exceeded the memory limit of one clip", "memory": True}
     except Exception as error:  # a bug must cost one clip, not the batch

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -60,7 +61,10 @@ class Ledger:
         """Append a record; it is flushed to disk within `sync_seconds`."""
         assert self._file is not None, "open() first"
         place = self._file.seek(0, os.SEEK_END)
-        self._file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+        line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        if self._file.write(line) != len(line):
+            # what fits of a line is written without an error
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._take(record, place)
         now = time.monotonic()
         if now - self._synced > SETTINGS.sync_seconds:

@@ -98,6 +98,8 @@ def _open(source: str) -> IO[bytes]:
 def _blocks(source: str) -> Iterator[bytes]:
     """Yield the bytes of an input; one that does not end is refused after `largest_input` bytes."""
     left = SETTINGS.largest_input
+    if not is_remote(source) and require_file(source).st_size > left:
+        raise FormatError(f"expected at most {left >> 30} GiB, got more", path=source)
     try:
         with _open(source) as file:
             while block := file.read(BLOCK):

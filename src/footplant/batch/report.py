@@ -60,13 +60,16 @@ def library_report(ledger: Ledger, path: str | Path, title: str, *, worker: Work
                 if (value := (record.get(label) or {}).get(measure)) is not None:
                     values.setdefault((label, measure), []).append(float(value))
     measured = [record for record in records if record.get("after")]
-    pictures = _draw_worst(ledger.folder, measured[:PICTURES], worker) if worker is not None else {}
+    # where nothing is measured, as by convert, some clips stand for all
+    drawn = measured or records[:PICTURES]
+    pictures = _draw_worst(ledger.folder, drawn[:PICTURES], worker) if worker is not None else {}
     facts = f"{count:,} clips, {frames:,} frames, {seconds / 60:,.1f} minutes of motion; {failures:,} failed"
     body = [f"<h1>{html.escape(title)}</h1><p>{facts}</p>"]
     if values:
         body.append(f'<img src="data:image/png;base64,{_distributions(values)}" alt="distributions of the measures">')
-    body.append(_worst_cards(measured, pictures))
-    shown = "Every clip" if count <= TABLE_ROWS else f"The worst {TABLE_ROWS:,} clips"
+    body.append(_cards(drawn, pictures, "Worst first" if measured else "Clips"))
+    some = "worst " if measured else ""
+    shown = "Every clip" if count <= TABLE_ROWS else f"The {some}{TABLE_ROWS:,} clips"
     body.append(f"<h2>{shown}</h2><p>Click a heading to sort.</p>" + _clip_table(records))
     if failed:
         more = "" if failures <= TABLE_ROWS else f", {TABLE_ROWS:,} of {failures:,}; all are in failures.csv"
@@ -124,18 +127,18 @@ def _draw_worst(folder: Path, records: Sequence[dict[str, Any]], worker: Worker)
     return found
 
 
-def _worst_cards(records: Sequence[dict[str, Any]], pictures: dict[str, str]) -> str:
-    """Return HTML with the worst clips and their pictures."""
+def _cards(records: Sequence[dict[str, Any]], pictures: dict[str, str], title: str) -> str:
+    """Return HTML with some clips and their pictures."""
     cards = []
     for record in records:
         if record["key"] in pictures:
-            after = record["after"]
-            drift = "–" if after.get("worst_drift") is None else f"{after['worst_drift']:.1f} mm"
+            drift = (record.get("after") or {}).get("worst_drift")
+            told = f"{record.get('frames', 0)} frames" if drift is None else f"drift {drift:.1f} mm"
             cards.append(
                 f'<figure><img src="data:image/png;base64,{pictures[record["key"]]}" alt="poses">'
-                f"<figcaption>{html.escape(Path(record['source']).name)}: drift {drift}</figcaption></figure>"
+                f"<figcaption>{html.escape(Path(record['source']).name)}: {told}</figcaption></figure>"
             )
-    return f'<h2>Worst first</h2><div class="cards">{"".join(cards)}</div>' if cards else ""
+    return f'<h2>{title}</h2><div class="cards">{"".join(cards)}</div>' if cards else ""
 
 
 def _clip_table(records: Sequence[dict[str, Any]]) -> str:

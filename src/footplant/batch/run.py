@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from footplant.atomic import open_atomic
+from footplant.atomic import is_disk_full, open_atomic, sweep_parts
 from footplant.batch.cluster import recover_outcomes
 from footplant.batch.jobs import HASH, Task
 from footplant.batch.ledger import Ledger
@@ -116,6 +117,8 @@ class Summary:
         return self.done + self.kept + self.same + self.failed
 
 
+FULL = "no space left; make room and continue with --resume: everything that is done is kept"
+
 ProgressCallback = Callable[[Summary, str], None]
 """Called with the summary so far and the source of each clip that has ended."""
 
@@ -138,12 +141,20 @@ def run(
                           path=batch.folder)  # fmt: skip
     started = time.perf_counter()
     summary = Summary(len(batch.entries))
+    if ledger.path.exists():
+        # whoever wrote here before was killed, or has ended
+        sweep_parts(batch.folder)
     ledger.open()
     driver = _Driver(batch, engine, ledger, summary, retry_failed, progress or (lambda summary, name: None))
     try:
         driver.run()
+    except (OSError, FormatError) as error:
+        if is_disk_full(error):
+            raise FormatError(FULL, path=batch.folder) from error
+        raise
     finally:
-        ledger.write_failures()
+        with contextlib.suppress(OSError, FormatError):
+            ledger.write_failures()
         ledger.close()
         summary.seconds = time.perf_counter() - started
     return summary
@@ -274,6 +285,8 @@ class _Driver:
 
     def _end(self, outcome: dict[str, Any]) -> None:
         """Record a task that has ended, and the inputs that are identical to its own."""
+        if outcome.get("full"):
+            raise FormatError(FULL, path=self.batch.folder)
         first, *others = self.pending.pop(outcome["key"])
         if outcome["status"] == "failed":
             for facts in (first, *others):

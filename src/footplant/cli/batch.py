@@ -117,7 +117,7 @@ def batch(
         engine.close()
     ledger = Ledger(out)
     report = None
-    if job in JOBS and any(record.get("after") for record in ledger.records.values()):
+    if job in JOBS and any(record["status"] == "done" for record in ledger.records.values()):
         painter = Worker(Limits(60.0, memory))
         try:
             report = library_report(ledger, out / "report.html", f"{job}: {len(plan.entries)} clips", worker=painter)

@@ -53,18 +53,18 @@ class CastOptions:
 class BodyMode(StrEnum):
     """What of the performer drives the character."""
 
-    auto = "auto"
-    whole = "whole"
-    upper = "upper"
-    seated = "seated"
+    AUTO = "auto"
+    WHOLE = "whole"
+    UPPER = "upper"
+    SEATED = "seated"
 
 
 class RootMode(StrEnum):
     """How far the character travels."""
 
-    scaled = "scaled"
-    world = "world"
-    in_place = "in-place"
+    SCALED = "scaled"
+    WORLD = "world"
+    IN_PLACE = "in-place"
 
 
 @options
@@ -86,10 +86,10 @@ class PerformanceOptions:
     ] = 0.04
     body: Annotated[
         BodyMode, typer.Option("--body", help="What drives the character; auto: the upper body if no legs are sent.")
-    ] = BodyMode.auto
+    ] = BodyMode.AUTO
     root: Annotated[
         RootMode, typer.Option("--root", help="Travel scaled to the character, as in the world, or none.")
-    ] = RootMode.scaled
+    ] = RootMode.SCALED
     hold: Annotated[
         float,
         typer.Option("--hold", metavar="SECONDS", help="Without data, hold the pose this long, then ease to rest."),
@@ -152,12 +152,12 @@ def puppet(
     prepare_kernels()
     settings = ActorSettings(
         performance.calibrate, performance.smooth, performance.lag, Gaps(hold=performance.hold), performance.latency,
-        performance.body.value, performance.root is RootMode.in_place,
+        performance.body.value, performance.root is RootMode.IN_PLACE,
     )  # fmt: skip
     actors, to = cast.actors, cast.to
     with working(f"reading {to or 'sample:sally'}"):
         target = load_character(to or ("sample:sally" if bench else _need(to, "--to CHARACTER")))
-    make = _puppeteers(cast.scene, 1.0 if performance.root is RootMode.world else None)
+    make = _puppeteers(cast.scene, 1.0 if performance.root is RootMode.WORLD else None)
     if bench:
         _bench(target, make, settings, actors if actors > 1 else 8, seconds or 10.0, json)
         return
@@ -288,13 +288,13 @@ def _from_wire(
 ) -> dict[str, Any]:  # fmt: skip
     from footplant.live.rehearsal import rehearse
     from footplant.live.show import perform
-    from footplant.live.wire import listen_at
+    from footplant.live.wire import listen_at, opened
 
     inlet = listen_at(place, network.listen, network.allow or [])
     with working("rehearsing"):
         rehearse(stage.target, stage.make, stage.settings)
     inlet.drain()
-    note(f"listening at {inlet.place}; stop with Ctrl-C")
+    note(f"listening at {inlet.place}{opened(inlet)}; stop with Ctrl-C")
 
     try:
         with until_stopped(seconds) as stop, recording_to(take.record, take.overwrite) as recorder:

@@ -37,13 +37,13 @@ def record(
     Example: footplant record --in vmc:39539 -o take.datagrams
     """
     from footplant.errors import FormatError
-    from footplant.live.wire import endpoint, listen_at
+    from footplant.live.wire import endpoint, listen_at, opened
 
     place = endpoint(source)
     if place is None:
         raise FormatError(f"expected a protocol such as vmc:39539 to record, got {source!r}")
     inlet = listen_at(place, listen, allow or [])
-    note(f"listening at {inlet.place}; stop with Ctrl-C")
+    note(f"listening at {inlet.place}{opened(inlet)}; stop with Ctrl-C")
     size, senders = 0, set()
     try:
         with until_stopped(seconds) as stop, recording_to(out, overwrite) as recorder:

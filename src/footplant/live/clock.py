@@ -27,6 +27,7 @@ class SenderClock:
         """Stamps that made no sense, and changes of latency."""
         self.trusts_stamps = True
         """Whether the sender's stamps are used."""
+        self._is_judged = False
         self.made: float | None = None
         """The estimate for the last pose, seconds on our clock."""
         self.poses = 0
@@ -53,24 +54,23 @@ class SenderClock:
             return now
         passed = now - self._arrived
         claimed = 0.0 if stamp is None or self._stamp is None else stamp - self._stamp
-        if self.trusts_stamps and stamp is not None and stamp == self._stamp:
-            # the rest of the same pose, unless that happens often
-            if passed > 0.5 * self.period:
-                self._pairs.append((0.0, min(passed, 0.1)))
-                self._judge_stamps()
-            if passed <= 0.5 * self.period or self.poses > CLOCK.window:
-                self._arrived = now
-                return self.made
+        if self.trusts_stamps and stamp is not None and stamp == self._stamp and passed < CLOCK.together:
+            # the rest of the same pose
+            return self.made
         # a stamp may step by what has passed here or by one pose of a flood, but not by more
         makes_sense = 0.0 < claimed <= CLOCK.most_ahead + 1.5 * max(passed, self.period)
         self._pairs.append((min(claimed, 0.1) if makes_sense else 0.0, min(passed, 0.1)))
         self._judge_stamps()
-        if self.trusts_stamps and makes_sense:
+        uses_stamps = self.trusts_stamps and self._is_judged
+        if uses_stamps and claimed == 0.0 and stamp is not None:
+            self._arrived = now
+            return self.made
+        if uses_stamps and makes_sense:
             step = claimed
         else:
-            self.jumps += int(self.trusts_stamps and claimed != 0.0)
+            self.jumps += int(uses_stamps)
             step = self._counted(now)
-        self._learn_period(step if self.trusts_stamps else None, now)
+        self._learn_period(step if uses_stamps else None, now)
         made = self._steered(self.made + step, now, step)
         self._set(made, stamp, now)
         return made
@@ -102,12 +102,14 @@ class SenderClock:
         self.made, self._stamp, self._arrived = made, stamp, now
 
     def _counted(self, now: float) -> float:
-        """Return a whole number of intervals: at least one, and as many as have passed; less than one in a flood."""
+        """Return one interval, or two if so much has passed: one pose was lost. More than that is a stall, after which
+        the poses of all of it may still come. When they are ahead of their arrivals, they have: time stands still.
+        """
         assert self.made is not None
         passed = now - self.made - self._smallest
         if passed < -self.period:
             return 1e-4
-        return max(1.0, round(passed / self.period)) * self.period
+        return (2.0 if 1.5 * self.period < passed < 2.5 * self.period else 1.0) * self.period
 
     @property
     def _smallest(self) -> float:
@@ -119,6 +121,7 @@ class SenderClock:
         if len(pairs) < CLOCK.judged or len(pairs) % 4:
             return
         claimed, passed = np.array(pairs).T
+        self._is_judged = True
         usual = np.minimum(self.period, 0.1)
         runs = claimed > 0.0
         still = 1.0 - float(np.mean(runs))
@@ -143,7 +146,7 @@ class SenderClock:
             # nothing arrives before it is made
             self._restart()
             return now
-        self._behind = [*self._behind, (now, delay)] if delay - self._smallest > CLOCK.stall else []
+        self._behind = [*self._behind, (now, delay)] if delay - self._smallest > 1.5 * self.period else []
         if len(self._behind) >= CLOCK.judged and now - self._behind[0][0] > CLOCK.increased:
             later = min(delay for _, delay in self._behind)
             self._restart()

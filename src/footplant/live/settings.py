@@ -52,6 +52,8 @@ class ClockSettings:
     """Fraction of stamps that may stand still or go back in a clock that is used."""
     worse: float = 1.2
     """Ratio of the deviation of stamps from arrivals to that of equal intervals: beyond it stamps are too coarse."""
+    together: float = 0.005
+    """Seconds within which poses with the same stamp are parts of one."""
     tick: float = 0.001
     """Seconds of deviation that are always allowed."""
     most_ahead: float = 0.1
@@ -59,7 +61,8 @@ class ClockSettings:
     stall: float = 0.25
     """Seconds of delay beyond which a pose waited in a stall: it does not count as jitter."""
     increased: float = 0.12
-    """Seconds for which everything has to come that late before latency has increased for good."""
+    """Seconds for which everything has to come late by one and a half intervals before latency has increased for
+    good. Halved, bursts of jitter are taken for that."""
     memory: float = 2.0
     """Seconds over which the smallest delay is taken."""
     faster: float = 0.02

@@ -203,3 +203,17 @@ def listen_at(place: Endpoint, address: str | None, allowed: Sequence[str]) -> I
         if not allowed:
             raise FormatError(f"--listen {address} receives from other machines: name them with --allow SENDER")
     return Inlet(Endpoint(place.protocol, host, place.port), networks(allowed))
+
+
+def opened(inlet: Inlet) -> str:
+    """Return what an inlet opens to other machines, for the user; "" on loopback."""
+    address = ipaddress.ip_address(socket.gethostbyname(inlet.place.host))
+    if address.is_loopback:
+        return ""
+    where = "every network of this machine" if address.is_unspecified else f"the network of {address}"
+    everyone = any(network.prefixlen == 0 for network in inlet.allowed)
+    who = "ANY machine there" if everyone else ", ".join(str(network) for network in inlet.allowed)
+    return (
+        f", open on {where}: UDP port {inlet.port} takes poses from {who}, without password or encryption; "
+        "others are ignored"
+    )
