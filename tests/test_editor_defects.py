@@ -276,3 +276,14 @@ def test_the_token_is_not_on_a_command_line(tmp_path):
             assert token in (tmp_path / "page").read_text()
         finally:
             process.kill()
+
+
+def test_a_step_that_is_held_too_long_offers_to_lift_the_heel(session):
+    step = middle_step(session, "left")
+    session.do({"kind": "step", "id": step.id, "release": 26})
+    (conflict,) = scene.document(session)["conflicts"]
+    fix = conflict["fixes"][0]
+    assert fix["label"].startswith("Lift the heel at ")
+    session.do(fix["edit"])
+    assert scene.document(session)["conflicts"] == []
+    assert worst_error(session.state) < 1.0

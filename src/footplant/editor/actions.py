@@ -114,7 +114,7 @@ def _step_title(edit: Edit, state: EditorState) -> str:
     word = {"delete": "Delete", "split": "Split", "join": "Join"}.get(what)
     if word is None:
         keys = {"move": "Move", "turn": "Turn", "shift": "Shift", "onset": "Stretch", "release": "Stretch",
-                "free": "Release", "ramp": "Ease"}  # fmt: skip
+                "lift": "Lift the heel of", "free": "Release", "ramp": "Ease"}  # fmt: skip
         word = next((title for key, title in keys.items() if key in edit), "Change")
     return f"{word} {name}"
 

@@ -118,13 +118,15 @@ def change_step(edit: dict[str, Any], state: EditorState) -> tuple[Mark, ...]:
     """Return the marks after a footstep is moved, turned, shifted, stretched or released.
 
     move: metres (3,); turn: radians about the vertical; shift: frames by which all of it moves; onset, release: frames
-    by which its start and its end move; free: whether it may be anywhere as long as it does not slide.
+    by which its start and its end move; lift: frames by which the heel is released later (earlier: negative); free:
+    whether it may be anywhere as long as it does not slide.
     """
     fields = Fields(edit, "", None)
     step, frames = find_step(state, edit, state.asked), len(state.motion)
     move = fields.vector("move", 3, np.zeros(3))
     turn = fields.number("turn", 0.0)
-    shift, onset, release = (fields.integer(key, 0) for key in ("shift", "onset", "release"))
+    shift, onset, release, lift = (fields.integer(key, 0) for key in ("shift", "onset", "release", "lift"))
+    heel = state.character.contacts.get(f"{step.side}_heel")
     if move is None or np.abs(move).max() > LARGEST_MOVE or abs(turn) > 100.0:
         raise ConstraintError(f"expected a step to move by at most {LARGEST_MOVE:g} m, got {move}")
     shift = min(max(shift, -step.start), frames - step.end)
@@ -136,6 +138,8 @@ def change_step(edit: dict[str, Any], state: EditorState) -> tuple[Mark, ...]:
     for mark in step.marks:
         low, high = mark.interval[0] + shift, mark.interval[1] + shift
         low, high = _stretched(low, high, (step.start + shift, step.end + shift), (start, end))
+        if lift and _point_of(mark) == heel:
+            high = max(min(high + lift, end), low + SHORTEST)
         place = _ground_place(_place(mark), step.pivot, move, turn, state.ground)
         constraint = replace(mark.constraint, frames=range(low, high), place=place)  # type: ignore[call-arg]
         if "ramp" in fields:
@@ -377,9 +381,11 @@ def _missed(step: Footstep, marks: Sequence[Mark], kinematics: Kinematics, state
     """Return the conflict of a step that is not where it should be; none if it holds."""
     worst, frame, away = 0.0, step.start, np.zeros(3)
     held: set[int] = set()
+    bad: list[int] = []
     for mark in marks:
         rows, off = errors(mark.constraint, kinematics)
         held |= set(rows[off <= MET].tolist())
+        bad += rows[off > MET].tolist()
         if off.size and off.max() > worst:
             worst, frame = float(off.max()), int(rows[off.argmax()])
             away = kinematics[np.array([frame])].point(_point_of(mark))[0] - _place(mark)
@@ -391,6 +397,12 @@ def _missed(step: Footstep, marks: Sequence[Mark], kinematics: Kinematics, state
     flat = [float(away[0]), 0.0, float(away[2])]
     if math.hypot(*flat) > MET:
         fixes.insert(0, _fix(f"Step {1000 * math.hypot(*flat):.0f} mm nearer", step, move=flat))
+    heel = next((m for m in marks if _point_of(m) == state.character.contacts.get(f"{step.side}_heel")), None)
+    if heel is not None and len(marks) > 1 and heel.interval[0] + SHORTEST < min(bad) < heel.interval[1]:
+        # a foot that stays flat while the body moves on pulls heel and ball apart
+        lift = min(bad) - heel.interval[1] - max(round(0.05 * state.motion.fps), 1)
+        lift = max(lift, heel.interval[0] + SHORTEST - heel.interval[1])
+        fixes.insert(0, _fix(f"Lift the heel at {heel.interval[1] + lift}", step, lift=lift))
     good = [f for f in sorted(held) if step.start <= f < step.end]
     if good and good[-1] - good[0] + 1 >= SHORTEST and (good[0] > step.start or good[-1] + 1 < step.end):
         label = f"Hold it over {good[0]}–{good[-1]} only"

@@ -22,7 +22,7 @@ CHANGES = ("set", "on", "off", "delete", "duplicate", "move")
 SINGLE = ("terrain", "path", "retarget")
 """Operators of which a stack has one: another one of the kind changes it, instead of being applied on top."""
 MANUAL = ("drag", "turn")
-SUMMED = ("shift", "onset", "release", "turn")
+SUMMED = ("shift", "onset", "release", "lift", "turn")
 """Numbers of a footstep's change that add up when it is changed twice."""
 MOST = 2000
 """Largest number of operators."""
