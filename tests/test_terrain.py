@@ -374,3 +374,29 @@ def test_help_has_an_example(capsys):
     code, text, _ = run(capsys, "terrain", "--help")
     assert code == 0
     assert "Example: footplant terrain" in text
+
+
+def test_a_walk_climbs_one_tread_a_step(walk, solved):
+    ground, solution = GROUNDS["steep stairs"], solved["steep stairs"]
+    kinematics, treads = Kinematics(solution.motion), {}
+    for plant in planned_contacts(solution):
+        if plant.point.endswith("ball"):
+            place = kinematics.point(walk.character.contacts[plant.point])[(plant.start + plant.end) // 2]
+            treads[plant.start] = round(float(ground.height(place[None, ::2])[0]) / 0.17)
+    climbed = np.diff([treads[start] for start in sorted(treads)])
+    assert set(climbed.tolist()) <= {0, 1}
+    assert climbed.sum() >= 3
+    # climbing takes longer, unless it may not
+    assert len(solution.motion) > len(walk.motion)
+    assert len(terrain(walk, ground, keep_timing=True).motion) == len(walk.motion)
+
+
+def test_the_trunk_leans_into_a_climb(walk, solved):
+    def lean(motion) -> float:
+        places, roles = Kinematics(motion).positions, walk.character.require_roles()
+        line = places[:, roles["neck"]] - places[:, roles["hips"]]
+        return float(np.degrees(np.arctan2(line[:, 2], line[:, 1])).mean())
+
+    level = lean(walk.motion)
+    assert 2.0 < lean(solved["up"].motion) - level < 6.0
+    assert -3.0 < lean(solved["down"].motion) - level < -0.5

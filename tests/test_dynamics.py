@@ -1,0 +1,113 @@
+"""Balance and flight: zero-moment points, parabolas, rows of the whole-body solve, and jumps edited by physics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from footplant import samples
+from footplant.clip import Clip
+from footplant.contacts.detection import find_contacts
+from footplant.edits.jump import jump
+from footplant.edits.retarget import retarget
+from footplant.errors import MotionError
+from footplant.kinematics import Kinematics
+from footplant.motion import rest_motion
+from footplant.problem import Status
+from footplant.quality.balance import zero_moment_points
+from footplant.quality.flight import fit_parabola, flight_frames, flight_phases
+from footplant.quality.robot import GRAVITY
+
+
+def at_sixty(name: str) -> Clip:
+    """Return a sample at 60 frames a second."""
+    clip = samples.load(name)
+    return replace(clip, motion=clip.motion.resample(60.0))
+
+
+def flights(clip: Clip) -> list[tuple[int, int]]:
+    """Return the flights of a clip."""
+    grounded = np.asarray(find_contacts(clip).masks().any(axis=1))
+    return flight_phases(flight_frames(Kinematics(clip.motion), clip.character, grounded))
+
+
+def test_the_zero_moment_point_of_a_body_that_is_pushed():
+    """Of a body in a constant pose, p = c − (h/g) a: below the centre of mass if it stands or glides."""
+    character, fps = samples.load_character("mannequin"), 60.0
+    still = rest_motion(character.skeleton, 60, fps)
+    time = np.arange(60) / fps
+    for push, glide in ((0.0, 1.0), (2.0, 0.0)):
+        way = glide * time + 0.5 * push * time**2
+        kinematics = Kinematics(replace(still, root=still.root + way[:, None] * [1.0, 0.0, 0.0]))
+        point, high, lift = zero_moment_points(kinematics, character, np.zeros(60))
+        center = kinematics.center_of_mass(character)
+        expected = center[:, ::2] - (high / GRAVITY * push)[:, None] * [1.0, 0.0]
+        assert np.abs(point - expected)[12:-12].max() < 1e-6
+        assert np.allclose(high, center[:, 1])
+        assert np.allclose(lift, GRAVITY)
+
+
+def test_a_parabola_is_told_from_another_gravity():
+    time = np.arange(30) / 60.0
+    thrown = np.stack([time, 1.0 + 2.0 * time - 0.5 * GRAVITY * time**2, -time], axis=1)
+    off, free, gravity = fit_parabola(thrown, 60.0)
+    assert off < 1e-9
+    assert free < 1e-9
+    assert gravity == pytest.approx(GRAVITY)
+    assert fit_parabola(0.5 * thrown, 60.0)[2] == pytest.approx(0.5 * GRAVITY)
+    assert fit_parabola(0.5 * thrown, 60.0)[0] > 0.02
+
+
+def test_a_jump_flies_with_the_right_gravity_on_a_short_body():
+    clip = at_sixty("jump")
+    start, end = max(flights(clip), key=lambda phase: phase[1] - phase[0])
+    for dynamic, gravity in ((True, GRAVITY), (False, None)):
+        result = retarget(clip, "sample:short", dynamic=dynamic)
+        off, free, found = fit_parabola(Kinematics(result.motion).center_of_mass(result.character)[start:end], 60.0)
+        assert free < 0.005
+        assert gravity is None or (off < 0.005 and abs(found - gravity) < 0.3)
+
+
+def test_a_walk_stays_as_balanced_as_its_source():
+    clip = at_sixty("walk")
+    shares = []
+    for balance in (False, True):
+        after = retarget(clip, "sample:blubby", balance=balance, arms=False).report.after
+        assert after is not None
+        assert after.balance is not None
+        assert after.source_balance is not None
+        shares.append(after.balance.share_outside)
+    assert shares[1] < max(shares[0], after.source_balance.share_outside + 0.05)
+    assert shares[1] <= after.source_balance.share_outside + 0.05
+
+
+def test_a_longer_jump_follows_gravity_and_lands_where_it_is_sent():
+    clip = at_sixty("jump")
+    result = jump(clip, longer=0.4)
+    assert result.status is Status.SOLVED
+    assert result.report.after is not None
+    assert result.report.after.worst_plant is not None
+    assert result.report.after.worst_plant.drift < 1.0
+    start, end = max(flights(clip), key=lambda phase: phase[1] - phase[0])
+    center = Kinematics(result.motion).center_of_mass(clip.character)
+    assert fit_parabola(center[start:end], 60.0)[0] < 0.02
+    moved = np.linalg.norm((result.motion.root - clip.motion.root)[-1])
+    assert moved == pytest.approx(0.4, abs=0.03)
+    assert np.abs(result.motion.root[0] - clip.motion.root[0]).max() < 0.02
+
+
+def test_a_higher_jump_takes_longer():
+    clip = at_sixty("jump")
+    result = jump(clip, higher=0.1)
+    assert len(result.motion) > len(clip.motion)
+    tops = [Kinematics(each).center_of_mass(clip.character)[:, 1].max() for each in (clip.motion, result.motion)]
+    assert 0.06 < tops[1] - tops[0] < 0.14
+
+
+def test_clips_without_a_jump_are_refused():
+    with pytest.raises(MotionError, match="expected a clip with a jump"):
+        jump(at_sixty("stand"), longer=0.4)
+    with pytest.raises(MotionError, match="expected a jump from 1 to"):
+        jump(at_sixty("jump"), longer=0.4, number=7)
