@@ -36,9 +36,14 @@ class DynamicsSettings:
     """Weight of a zero-moment point outside the support, relative to a leg that is turned that far."""
     tolerance: float = 0.015
     """Metres outside that are left as they are."""
-    memory: float = 0.8
+    memory: float = 0.95
     """Factor of a row's weight from one Gauss–Newton step to the next where it is no longer needed. With 0, points that
     a row brought inside go out again in the next step: 50 % of the frames of a walk are outside instead of 9 %."""
+    steps: int = 16
+    """Further Gauss–Newton steps, in which nearest points of the support settle. Without them 31 % of the frames of a
+    walk on a broad knight are outside, with 16 and 46 of them 17 %, its source's share."""
+    settled: float = 1e-3
+    """Metres; with balance, the search ends when no step is longer."""
     most: float = 0.08
     """Metres; a point that is farther outside pulls no more than one that is so far."""
     flight: float = 60.0

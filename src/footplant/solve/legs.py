@@ -262,7 +262,9 @@ def solve_legs(
     leaning = (np.zeros((2, frames, 3)), np.full((2, frames), -np.inf)) if lean is None else lean
     hips = positions[:, [leg.upper for leg in legs], 1].mean(axis=1)
     rise = np.full(frames, -np.inf) if high is None else high - hips
-    most = settings.steps if steps is None else steps
+    most, settled = settings.steps if steps is None else steps, settings.settled
+    if dynamics is not None and dynamics.counts.any():
+        most, settled = most + dynamics.settings.steps, dynamics.settings.settled
     first, taken, clear, moves = 0, 0, None, np.zeros((frames, 3, 4))
     if start is not None and start.unknowns is not None:
         known, slopes, before = start.unknowns
@@ -284,7 +286,7 @@ def solve_legs(
             break
         moved = float(np.abs(new - x)[:, :9].max(initial=0.0))
         x = new
-        if taken and moved < settings.settled:
+        if taken and moved < settled:
             break
     rotations, missed = np.array(motion.rotations), 0.0
     turned = np.empty((frames, 3))
