@@ -25,7 +25,7 @@ COMMANDS = (
     "retarget walk.bvh --to sally.glb -o made.bvh",
     "terrain walk.bvh --ground noise:3 --to sample:sally -o hills.glb",
     "path walk.bvh --curve circle:2 -o round.glb",
-    "pair walk.bvh sally.bvh --to sample:short --to sample:sally --hold left:right@10-40 -o together",
+    "together walk.bvh sally.bvh --to sample:short --to sample:sally --hold left:right@10-40 -o together",
     "morph walk.bvh --to sample:longlegs --to sample:child -o morph.glb",
     "repair walk.bvh -o repaired.bvh",
     "trim walk.bvh --start 1 --end 2 -o part.bvh",

@@ -20,7 +20,7 @@ from footplant.solve.methods import method_of
 
 VERBS = (
     "load", "retarget", "repair", "terrain", "bend", "blend", "transition", "fit", "measure", "contacts",
-    "solve_markers", "save", "trim", "resample", "mirror", "loop", "join", "morph", "pair",
+    "solve_markers", "save", "trim", "resample", "mirror", "loop", "join", "morph", "together",
 )  # fmt: skip
 LONGEST = 200
 """Characters of a repr."""

@@ -72,9 +72,9 @@ from footplant.edits import (
     repair,
     spacetime_drag,
 )
-from footplant.edits import pair as pairs
 from footplant.edits import retarget as retargeting
 from footplant.edits import terrain as terrains
+from footplant.edits import together as togethers
 from footplant.feet import detached, foot_curves, kept_plants, lead_in, palms, planting, soles, stances, steps, travel
 from footplant.humanoid import body_shell
 from footplant.humanoid.proportions import Proportions, apply_proportions
@@ -1073,8 +1073,14 @@ DEAR: dict[str, Draw] = {
     "bend": lambda d: path.bend(
         d(clips), curves.circle(3.0), timing=d(word("keep", "arc")), plant_at=d(word("middle", "start"))
     ),
-    "pair": lambda d: (
-        pairs.pair(d(st.lists(clips, max_size=3)), d(st.lists(characters, max_size=3)), touch=d(st.booleans())) and None
+    "together": lambda d: (
+        togethers.together(
+            d(st.lists(clips, max_size=3)),
+            d(st.lists(characters, max_size=3)),
+            props=d(st.lists(clips, max_size=1)),
+            touch=d(st.booleans()),
+        )
+        and None
     ),
     "morph": lambda d: morph.morph(d(clips), d(st.lists(characters, max_size=2))),
     "fit": lambda d: fit.fit(

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from footplant.edits.fit import fit
     from footplant.edits.jump import jump
     from footplant.edits.morph import morph
-    from footplant.edits.pair import pair
     from footplant.edits.path import bend
     from footplant.edits.repair import repair
     from footplant.edits.retarget import retarget
     from footplant.edits.terrain import terrain
+    from footplant.edits.together import together
     from footplant.errors import (
         ArgumentError,
         ConstraintError,
@@ -64,11 +64,11 @@ _HOMES = {
     "edits.fit": ("fit",),
     "edits.jump": ("jump",),
     "edits.morph": ("morph",),
-    "edits.pair": ("pair",),
     "edits.path": ("bend",),
     "edits.repair": ("repair",),
     "edits.retarget": ("retarget",),
     "edits.terrain": ("terrain",),
+    "edits.together": ("together",),
     "errors": (
         "ArgumentError", "ConstraintError", "FootplantError", "FormatError", "HumanoidError", "MissingExtraError",
         "MotionError", "SkeletonError",
@@ -132,7 +132,6 @@ __all__ = [
     "measure",
     "mirror",
     "morph",
-    "pair",
     "repair",
     "resample",
     "rest_motion",
@@ -142,6 +141,7 @@ __all__ = [
     "save_project",
     "solve_markers",
     "terrain",
+    "together",
     "transition",
     "trim",
 ]

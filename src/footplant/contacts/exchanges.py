@@ -1,8 +1,9 @@
-"""What two figures exchange: hands that hold hands, hands that rest on the other's body.
+"""What figures exchange: hands that hold hands, hands that rest on the other's body, what they hold of a prop.
 
 A hand holds another one where the two stay near each other and keep their distance; it rests on a body where it stays
 near the skin. Captures rarely bring hands into contact (forearms of converted skeletons are short by up to 15 cm), so
-near is a quarter of the body height, and what tells a hold is that the distance does not change.
+near is a quarter of the body height, and what tells a hold is that the distance does not change. A hand holds a prop,
+and a figure sits on it, where palm or hips stay near its bounding box and at one place in its frame.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from footplant import rotation
 from footplant.clip import Clip
 from footplant.contacts.settings import EXCHANGES
 from footplant.errors import MotionError
+from footplant.geometry import Box
 from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character
+from footplant.skinning import linear_blend
 
 PALMS = ("left_palm", "right_palm")
 BODY = tuple(n for n, name in enumerate(SEGMENTS) if not name.endswith(("lower_arm", "hand")))
@@ -46,6 +49,76 @@ class Exchange:
         return f"{hand} in the other's {self.other.replace('palm', 'hand').replace('_', ' ')}" if self.other else (
             f"{hand} on the other's body"
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Grip:
+    """A palm, or the hips, of a figure that stay at one place of a prop in frames start … end − 1."""
+
+    figure: int
+    part: str
+    """A palm's contact point, or "hips": the figure sits on the prop."""
+    prop: int
+    start: int
+    end: int
+    place: tuple[float, float, float]
+    """Of the palm or the hip joint in the prop's frame, metres."""
+
+    @property
+    def title(self) -> str:
+        """Return a name for reports."""
+        part = self.part.replace("palm", "hand").replace("_", " ")
+        return f"{part} on prop {self.prop + 1}"
+
+
+def prop_box(prop: Clip) -> Box:
+    """Return the bounding box of a prop's mesh in the frame of its first joint; a point if it has no mesh."""
+    skin, kinematics = prop.character.skin, Kinematics(prop.motion[:1])
+    if skin is None or not len(skin.vertices):
+        return Box((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    away = linear_blend(skin, kinematics)[0] - kinematics.positions[0, 0]
+    local = rotation.rotate(rotation.inverse(kinematics.rotations[0, 0]), away)
+    low, high = local.min(axis=0), local.max(axis=0)
+    return Box(tuple((0.5 * (low + high)).tolist()), tuple((0.5 * (high - low)).tolist()))
+
+
+def find_grips(clip: Clip, figure: int, prop: Clip, number: int, start: int = 0) -> tuple[Grip, ...]:
+    """Return what a figure holds of a prop, and when it sits on it; both in one world, frame by frame.
+
+    figure, number: those of the figure and the prop. start: frames of a lead-in, which are left out.
+    """
+    kinematics, pose = Kinematics(clip.motion), Kinematics(prop.motion)
+    height, fps, box = clip.character.height, clip.motion.fps, prop_box(prop)
+    parts = {name: kinematics.point(clip.character.contacts[name]) for name in PALMS if name in clip.character.contacts}
+    parts["hips"] = kinematics.positions[:, clip.character.require_roles()["hips"]]
+    found = []
+    for part, places in parts.items():
+        local = rotation.rotate(rotation.inverse(pose.rotations[:, 0]), places - pose.positions[:, 0])
+        away = np.abs(box.distance(local)) / height
+        near = away < (EXCHANGES.seat if part == "hips" else EXCHANGES.grip)
+        if part == "hips":
+            near &= local[:, 1] > box.center[1] + box.half[1]
+        near[:start] = False
+        for begin, end in _still_runs(local / height, near, round(EXCHANGES.shortest * fps)):
+            x, y, z = np.median(local[begin:end], axis=0).tolist()
+            found.append(Grip(figure, part, number, begin, end, (x, y, z)))
+    return tuple(found)
+
+
+def _still_runs(places: NDArray, near: NDArray, least: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of the longest runs, of `least` frames or more, that stay within a band (body heights)."""
+    begin = 0
+    while begin < len(places):
+        end = begin
+        low = high = places[begin]
+        while end < len(places) and near[end]:
+            low, high = np.minimum(low, places[end]), np.maximum(high, places[end])
+            if (high - low).max() > EXCHANGES.still:
+                break
+            end += 1
+        if end - begin >= least:
+            yield begin, end
+        begin = max(end, begin + 1) if end - begin >= least else begin + 1
 
 
 def find_exchanges(first: Clip, second: Clip, start: int = 0) -> tuple[Exchange, ...]:

@@ -147,6 +147,14 @@ class ExchangeSettings:
     """Body heights by which the distance of a hold may change."""
     shortest: float = 0.2
     """Seconds that it lasts at least: hands that pass each other are near for less."""
+    grip: float = 0.08
+    """Body heights from the bounding box of a prop below which a palm may hold it; a palm is up to 0.06 from the wrist
+    that short hands are captured with."""
+    seat: float = 0.12
+    """Body heights above a prop's bounding box below which the hip joints of a figure that sits on it are: buttocks and
+    thighs are 0.05 to 0.08 thick."""
+    still: float = 0.03
+    """Body heights by which a part may move in the frame of a prop that it holds."""
 
 
 SUPPORT = SupportSettings()

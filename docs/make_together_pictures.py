@@ -1,6 +1,6 @@
-"""Draw docs/pairs.png: a captured handshake, and the same on bodies of other sizes.
+"""Draw docs/together.png: a captured handshake, and the same on bodies of other sizes.
 
-Takes the handshake of the CMU collection from ../shared/data: python docs/make_pair_pictures.py
+Takes the handshake of the CMU collection from ../shared/data: python docs/make_together_pictures.py
 """
 
 from __future__ import annotations
@@ -52,13 +52,16 @@ def draw(axes: Axes, figures, frame: int) -> None:
 def main() -> None:
     """Draw the picture."""
     clips = [footplant.load(CAPTURED / f"{name}.bvh") for name in ("18_01", "19_01")]
-    rows = [clips, *(footplant.pair(clips, [f"sample:{name}" for name in names], touch=True) for names in BODIES)]
+    rows = [
+        clips,
+        *(footplant.together(clips, [f"sample:{name}" for name in names], touch=True).figures for names in BODIES),
+    ]
     figure, axes = plt.subplots(len(rows), len(FRAMES), figsize=(10.0, 7.4))
     for row, figures in zip(axes, rows):
         for cell, frame in zip(row, FRAMES):
             draw(cell, figures, frame)
     figure.tight_layout(pad=0.2)
-    figure.savefig(HERE / "pairs.png", dpi=80)
+    figure.savefig(HERE / "together.png", dpi=80)
 
 
 if __name__ == "__main__":
