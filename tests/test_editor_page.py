@@ -50,6 +50,7 @@ class Page:
     def __init__(self, page, address: str) -> None:
         self.page, self.problems = page, []
         page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.set_default_timeout(1000.0 * TIMEOUT)
         self.open(address)
 
     def open(self, address: str) -> None:
