@@ -1,4 +1,4 @@
-"""Draw docs/robots.png: four robots that walk and jump, from the side; run beside shared/data (robots and clips)."""
+"""Draw docs/robots.png: four robots that walk, get up and climb stairs; run beside shared/data (robots and clips)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ ROBOTS = {
     "Unitree G1": "unitree_g1/g1.xml", "Unitree H1": "unitree_h1/h1.xml", "Booster T1": "booster_t1.xml",
     "MuJoCo humanoid": "mujoco_humanoid.xml",
 }  # fmt: skip
-CLIPS = {"walk": ("35_01", (8, 20, 32, 44, 56, 68)), "jump": ("16_01", (6, 22, 32, 38, 46, 66))}
+CLIPS = {
+    "walk": ("35_01", (8, 20, 32, 44, 56, 68), None),
+    "get up": ("111_03", (10, 130, 180, 230, 280, 330), None),
+    "stairs": ("35_01", (4, 22, 40, 58, 76), "stairs:0.08:0.3"),
+}  # fmt: skip
 LIMBS = (("hip", "knee"), ("knee", "ankle"), ("shoulder", "elbow"), ("elbow", "wrist"))
 COLOURS = {"left": "#2b6cb0", "right": "#c05621"}
 
@@ -62,26 +66,34 @@ def draw(axes, body, states, shift: float) -> None:
     axes.plot(*zip(*middle), color="#4a5568", lw=3)
 
 
-figure, grid = plt.subplots(len(ROBOTS), len(CLIPS), figsize=(11, 11), constrained_layout=True)
+figure, grid = plt.subplots(len(ROBOTS), len(CLIPS), figsize=(15, 11), constrained_layout=True)
 for row, (name, file) in zip(grid, ROBOTS.items()):
     body = as_robot(DATA / "robots" / file)
-    for axes, (label, (clip, frames)) in zip(row, CLIPS.items()):
+    for axes, (label, (clip, frames, ground)) in zip(row, CLIPS.items()):
         source = footplant.load(DATA / "bvh" / "cmu" / f"{clip}.bvh")
-        made = retarget_robot(replace(source, motion=source.motion[4:]), body, fps=30.0)
+        made = retarget_robot(replace(source, motion=source.motion[4:]), body, fps=30.0, ground=ground)
         states = made.motion.states.copy()
         # the motion goes along x, whatever its heading was
         way = states[-1, :2] - states[0, :2]
         turn = -np.arctan2(way[1], way[0])
         c, s = np.cos(turn), np.sin(turn)
-        states[:, :2] = states[:, :2] @ np.array([[c, -s], [s, c]]).T
+        back = np.array([[c, -s], [s, c]])
+        states[:, :2] = states[:, :2] @ back.T
         states[:, 3:7] = footplant.rotation.multiply([np.cos(turn / 2), 0, 0, np.sin(turn / 2)], states[:, 3:7])
         size = float(np.ptp(states[:, 2])) + 1.2 * float(states[0, 2])
         for number, frame in enumerate(frames):
             frame = min(frame, len(states) - 1)
-            draw(axes, body, states[frame], number * 0.55 * size - states[frame, 0])
-        axes.axhline(0.0, color="#718096", lw=1)
+            draw(axes, body, states[frame], 0.0 if ground else number * 0.55 * size - states[frame, 0])
+        if ground:
+            along = np.linspace(states[:, 0].min() - 0.3, states[:, 0].max() + 0.3, 600)
+            line = np.stack([along, np.full(600, states[:, 1].mean())], axis=1) @ back
+            axes.plot(along, made.goals.ground_heights(line), color="#718096", lw=1)
+        else:
+            axes.axhline(0.0, color="#718096", lw=1)
         axes.set_aspect("equal")
         axes.axis("off")
-        drift = made.quality.worst_drift
-        axes.set_title(f"{name}, {label}: footplants drift {drift:.2f} mm at most", fontsize=9)
-figure.savefig(HERE / "robots.png", dpi=110)
+        quality = made.quality
+        drift, deep = quality.worst_drift, quality.deepest
+        axes.set_title(f"{name}, {label}: feet drift {drift:.2f} mm, {deep:.1f} mm in the ground at most", fontsize=8)
+        print(name, label, made.status, drift, deep, quality.jumps, quality.colliding, flush=True)
+figure.savefig(HERE / "robots.png", dpi=100)
