@@ -40,6 +40,8 @@ class SwingSettings:
     """Seconds of a usual swing phase, for a foot that is in the air at an end of the clip."""
     hip_smoothing: float = 0.15
     """Seconds; half width of the Hann window that smooths the shift of the hips."""
+    rim: float = 0.12
+    """Share of a sole's half length that may pass beside an edge."""
     lift_smoothing: float = 0.04
     """Seconds; half width of the binomial filter that smooths the lift of a swinging foot."""
     ease_down: float = 0.1
@@ -141,7 +143,9 @@ def _foot_path(
     lift, moment = path.shift[:, 1], path.frames.astype(float)
     for _ in range(2):
         moved = np.stack([path.moved(_sampled(soles[:, n], moment)) for n in range(soles.shape[1])], axis=1)
-        need = (ground.height(moved[..., ::2]) + _sampled(air, moment) - moved[..., 1]).max(axis=1)
+        # a foot comes down beside a riser: the rim of its sole does not have to clear it
+        inner = moved + SWING_SETTINGS.rim * (moved.mean(axis=1, keepdims=True) - moved)
+        need = (ground.height(inner[..., ::2]) + _sampled(air, moment) - moved[..., 1]).max(axis=1)
         lift = _lift(need, path, kinematics.motion.fps)
         moment = path.frames + _advance(lift, path, SWING_SETTINGS.detour * character.height)
     ankles = path.moved(_sampled(kinematics.positions[:, limb.end], moment)) + lift[:, None] * rotation.AXES["y"]
