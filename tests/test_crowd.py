@@ -18,7 +18,8 @@ from footplant.errors import ConstraintError, FootplantError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.live.crowd import Crowd, Performance
 from footplant.live.crowd_reader import scene_from_data
-from footplant.live.crowd_scene import CrowdScene, Goal, repeated, timeline
+from footplant.live.crowd_scene import Act, CrowdActor, CrowdScene, Goal, repeated, timeline
+from footplant.normalized import normalize
 from footplant.skeleton import Point
 
 
@@ -229,3 +230,44 @@ def test_invalid_goals_name_their_place():
         Goal(actor=0, kind="apart", point=Point(0))
     with pytest.raises(MotionError, match="expected a scene among"):
         samples.scene_text("nothing")
+
+
+def test_a_running_crowd_takes_new_bodies_goals_priorities_and_ground():
+    from footplant.grounds import slope
+    from footplant.humanoid.proportions import apply_proportions
+    from footplant.live.crowd_apart import Proxies, contacts
+
+    clip, body = samples.load("stand"), samples.load_character("sally")
+    act = Act(normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0)))
+    roles, places = body.require_roles(), ((0.0, 0.0), (0.6, 0.0))
+    actors = tuple(CrowdActor(name, body, (act,), place) for name, place in zip("ab", places))
+    hand, head = Point(roles["right_hand"]), Point(roles["head"])
+    goals = (
+        Goal(actor=0, point=hand, target=(0.0, 1.2, 0.35), priority=10, ramp=(0.0, 0.0)),
+        Goal(actor=1, kind="area", point=hand, target=(0.6, 1.3, 0.35), size=(0.05, 0.05, 0.05), ramp=(0.0, 0.0)),
+        Goal(actor=1, kind="orient", point=head, priority=1, ramp=(0.0, 0.0)),
+    )
+    crowd = Crowd(CrowdScene(actors, goals, seconds=1.0, apart=0))
+    state = crowd.init()
+    state, _ = crowd.step(state, 0)
+    assert state.residuals[0] < 0.002
+    assert state.residuals[1] < 0.002
+    taller = apply_proportions(body, legs=1.1)
+    crowd.recast(0, crowd.prepare(0, replace(actors[0], character=taller)))
+    crowd.aim([0], np.array([[0.05, 1.25, 0.35]]))
+    crowd.prioritise([1], 30)
+    crowd.schedule([2], 0.5, 0.6, (0.0, 0.0))
+    crowd.set_ground(slope(3.0))
+    state.residuals[:] = np.nan
+    state, poses = crowd.step(state, 1)
+    assert state.residuals[0] < 0.003
+    assert np.isnan(state.residuals[2])
+    assert all(np.isfinite(p.root).all() and np.isfinite(p.local).all() for p in poses)
+    group, row = crowd.place[0]
+    assert np.allclose(crowd.groups[group].bodies[0][row], taller.skeleton.offsets)
+    # two that stand in one place overlap, two that stand apart do not
+    there = Kinematics(clip.motion[:1])
+    aside = Kinematics(replace(clip.motion[:1], root=clip.motion.root[:1] + [2.0, 0.0, 0.0]))
+    one, two = Proxies.of([clip.character]), Proxies.of([clip.character])
+    assert len(contacts(one, two, there, there))
+    assert not len(contacts(one, two, there, aside))

@@ -8,7 +8,7 @@ it: I(d) = 2d³ − 3d² + 1 of the normalised distance d (equation 4.4).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import get_args
 
@@ -120,6 +120,8 @@ class Importance:
     """(8, S) importance of each of `GENERAL` to each of `SEGMENTS`, 0 to 1."""
     hands: float
     """Importance of the palms to each other, 0 to 1."""
+    middles: NDArray = field(default_factory=lambda: np.zeros(4))
+    """(4,) importance of the elbow or knee of each limb to the scene, 0 to 1."""
 
     def __getitem__(self, limb: str) -> float:
         """Return the highest importance of a limb's end effector, 0 to 1: to the scene, the body or the other hand."""
@@ -137,7 +139,7 @@ class ImportanceAnalysis:
         height = performer.height or 1.75
         self.performer, self.scene = performer, PerformanceScene() if scene is None else scene
         self.surface = BodySurface.of(performer)
-        self.character = character_tables(performer)
+        self.character = character_tables(performer, self.surface)
         self.near = near_table()
         self.tubes, self.things = self.surface.tables(), self.scene.tables(height)
         self.rules = kernel.Rules(
@@ -181,7 +183,7 @@ class ImportanceAnalysis:
         analyse(self._performer, poses, dt, positions, rotations, memory, out)
 
 
-def character_tables(character: Character):
+def character_tables(character: Character, surface: BodySurface):
     """Return limbs and contact points of a character as kernels take them; −1 where one is missing."""
     from footplant.kernels.importance import CharacterTables
 
@@ -197,7 +199,9 @@ def character_tables(character: Character):
     carriers = np.array([-1 if point is None else point.joint for point in found], np.int64)
     offsets = np.array([(0.0, 0.0, 0.0) if point is None else point.offset for point in found], float)
     general = np.array([carriers[0], carriers[1], carriers[3], carriers[6], *limbs[:, 1]], np.int64)
-    return CharacterTables(limbs.astype(np.int64), carriers, offsets, general)
+    lower = ("left_lower_arm", "right_lower_arm", "left_lower_leg", "right_lower_leg")
+    thick = np.array([surface.radius(name) for name in lower])
+    return CharacterTables(limbs.astype(np.int64), carriers, offsets, general, thick)
 
 
 def near_table() -> NDArray:
@@ -229,5 +233,7 @@ def importances(
     pairs: Iterable = zip(np.array(positions, float), np.array(rotations, float))
     for places, turned in pairs:
         analysis.step(memory, places, turned, 1.0 / fps, poses, out)
-        found.append(Importance(np.array(out.scene), np.array(out.body), float(out.hands[0])))
+        found.append(
+            Importance(np.array(out.scene[:4]), np.array(out.body), float(out.hands[0]), np.array(out.scene[4:]))
+        )
     return found

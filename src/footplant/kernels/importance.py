@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
 from footplant.kernels.fk import place_of
+from footplant.kernels.quaternion import rotate
 from footplant.kernels.scene import Things, smallest_things
 from footplant.kernels.scene import distance as thing_distance
-from footplant.kernels.surface import Tubes, measure, own_place, smallest_tubes
+from footplant.kernels.surface import Tubes, measure, own_place, smallest_tubes, world_turn
 
 LIMBS = 4
 """Left arm, right arm, left leg, right leg."""
 POINTS = 8
 """Contact points: left palm, right palm, left heel, ball and toe, right heel, ball and toe."""
+PLACES = POINTS + LIMBS
+"""Points that may touch the scene: the contact points, then left and right elbow and knee."""
 GENERAL = 8
 """Points that may touch the body itself: left and right palm, ball, elbow and knee, in this order."""
 
@@ -42,6 +45,8 @@ class CharacterTables(NamedTuple):
     """(8, 3) metres; the contact point in the joint's frame."""
     general: NDArray
     """(8,) int64; joint of each point that may touch the body; the first four are contact points."""
+    thick: NDArray
+    """(4,) metres; radius of each limb at its elbow or knee."""
 
 
 class Performer(NamedTuple):
@@ -90,9 +95,9 @@ class Memory(NamedTuple):
     started: NDArray
     """(1,) 0 before the first frame."""
     scene: NDArray
-    """(8, O, 2) distance of each point from each object and its rate, metres and m/s."""
+    """(12, O, 2) distance of each point from each object and its rate, metres and m/s."""
     limbs: NDArray
-    """(4, 6) filter of each limb's importance in the scene, as in `follow`."""
+    """(8, 6) filter of the importance in the scene of each limb's end, then of its elbow or knee, as in `follow`."""
     body: NDArray
     """(8, S, 12) of each point and segment: distance, rate, position (3) in the segment's frame, tangential speed, and
     the filter of `follow` (6)."""
@@ -107,15 +112,16 @@ class Importance(NamedTuple):
     """The importances of one frame."""
 
     scene: NDArray
-    """(4,) importance of each limb's end in the scene, 0 to 1."""
+    """(8,) importance of each limb's end in the scene, then of its elbow or knee, 0 to 1."""
     points: NDArray
-    """(8, 3) contact points of the performer, metres."""
+    """(12, 3) contact points, elbows and knees of the performer, metres."""
     nearest: NDArray
-    """(8,) metres from each contact point to the nearest object."""
+    """(12,) metres from each contact point, and from the skin of each elbow and knee, to the nearest object."""
     body: NDArray
     """(8, S) importance of each palm, ball, elbow and knee with respect to each segment of the body, 0 to 1."""
     seen: NDArray
-    """(8, S, 5) surface coordinates of each on each segment: t, cosine, sine, gap, beyond of `surface.measure`."""
+    """(8, S, 9) surface coordinates of each on each segment: t, cosine, sine, gap, beyond of `surface.measure`, then
+    the distance, metres, and the outward normal in the world (3)."""
     hands: NDArray
     """(4,) importance of the palms to each other, and the vector from the right palm to the left (3), metres."""
     between: NDArray
@@ -214,15 +220,19 @@ def of_scene(performer, poses, dt, memory, out):
     """Compute the importance of hands and feet in the scene (section 4.1)."""
     character, things, rules = performer.character, performer.things, performer.rules
     started = memory.started[0] > 0.0
-    for limb in range(LIMBS):
+    for limb in range(2 * LIMBS):
         first, last = (limb, limb + 1) if limb < 2 else (3 * limb - 4, 3 * limb - 1)
+        if limb >= LIMBS:
+            first, last = POINTS + limb - LIMBS, POINTS + limb - LIMBS + 1
         most, fastest = 0.0, 0.0
         for n in range(first, last):
             out.nearest[n] = 1e3
-            if character.carriers[n] < 0:
+            if (character.carriers[n] if n < POINTS else character.limbs[n - POINTS, 1]) < 0:
                 continue
+            thick = 0.0 if n < POINTS else character.thick[n - POINTS]
             for o in range(things.kinds.shape[0]):
                 d, _, _, _ = thing_distance(things, o, poses[o], out.points[n, 0], out.points[n, 1], out.points[n, 2])
+                d -= thick
                 rate = 0.0
                 if started:
                     rate = rate_of(d, memory.scene[n, o, 0], memory.scene[n, o, 1], rules, dt)
@@ -230,13 +240,13 @@ def of_scene(performer, poses, dt, memory, out):
                 out.nearest[n] = min(out.nearest[n], d)
                 # a foot that comes down fast is about to land
                 reach, seconds, farthest = things.reaches[o], rules.lookahead, things.reaches[o]
-                if limb >= 2:
+                if 2 <= limb < LIMBS:
                     seconds, farthest = rules.step_lookahead, 2.0 * reach
                     if d < reach:
                         fastest = max(fastest, -rate)
                 most = max(most, share(ahead(d, rate, seconds, farthest) / reach))
         row, rise, fall = memory.limbs[limb], rules.rise / (1.0 + HURRY * max(fastest - UNHURRIED, 0.0)), rules.fall
-        if limb < 2:
+        if limb < 2 or limb >= LIMBS:
             # hands reach out slowly; a foot may land at any moment
             rise, fall = rules.touch_rise, rules.touch_fall
         out.scene[limb] = follow(row, 0, most, rise, fall, dt) if started else begin(row, 0, most)
@@ -262,7 +272,7 @@ def of_body(performer, dt, positions, rotations, memory, out):
             else:
                 x, y, z = positions[j, 0], positions[j, 1], positions[j, 2]
             u, v, a = own_place(tubes, k, positions, rotations, x, y, z)
-            d, _, _, _, t, c, s, gap, beyond = measure(tubes.rings[k], tubes.lengths[k], u, v, a)
+            d, nx, ny, nz, t, c, s, gap, beyond = measure(tubes.rings[k], tubes.lengths[k], u, v, a)
             last = memory.body[n, k]
             rate, slip = 0.0, 0.0
             if started:
@@ -278,7 +288,9 @@ def of_body(performer, dt, positions, rotations, memory, out):
             out.body[n, k] = value * share((d / rules.body - 1.0) / 3.0)
             last[0], last[1], last[2], last[3], last[4], last[5] = d, rate, u, v, a, slip
             seen = out.seen[n, k]
-            seen[0], seen[1], seen[2], seen[3], seen[4] = t, c, s, gap, beyond
+            seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = t, c, s, gap, beyond, d
+            qw, qx, qy, qz = world_turn(tubes, k, rotations)
+            seen[6], seen[7], seen[8] = rotate(qw, qx, qy, qz, nx, ny, nz)
 
 
 @uncounted_jit
@@ -327,6 +339,11 @@ def analyse(performer, poses, dt, positions, rotations, memory, out):
     """Analyse one frame of the performer: world positions (J, 3) and rotations (J, 4) of its joints."""
     dt = max(dt, 1e-6)
     contact_points(performer.character, positions, rotations, out.points)
+    for limb in range(LIMBS):
+        middle = performer.character.limbs[limb, 1]
+        if middle >= 0:
+            for k in range(3):
+                out.points[POINTS + limb, k] = positions[middle, k]
     of_scene(performer, poses, dt, memory, out)
     of_body(performer, dt, positions, rotations, memory, out)
     of_hands(performer, dt, positions, rotations, memory, out)
@@ -337,8 +354,8 @@ def new_memory(things: int, segments: int) -> Memory:
     """Return the filter state before the first frame."""
     return Memory(
         np.zeros(1),
-        np.zeros((POINTS, things, 2)),
-        np.zeros((LIMBS, 6)),
+        np.zeros((PLACES, things, 2)),
+        np.zeros((2 * LIMBS, 6)),
         np.zeros((GENERAL, segments, 12)),
         np.zeros(12),
         np.zeros(2),
@@ -348,15 +365,19 @@ def new_memory(things: int, segments: int) -> Memory:
 def new_importance(segments: int) -> Importance:
     """Return an output buffer."""
     return Importance(
-        np.zeros(LIMBS), np.zeros((POINTS, 3)), np.zeros(POINTS), np.zeros((GENERAL, segments)),
-        np.zeros((GENERAL, segments, 5)), np.zeros(4), np.zeros((segments, 6)),
+        np.zeros(2 * LIMBS), np.zeros((PLACES, 3)), np.zeros(PLACES), np.zeros((GENERAL, segments)),
+        np.zeros((GENERAL, segments, 9)), np.zeros(4), np.zeros((segments, 6)),
     )  # fmt: skip
 
 
 def smallest_character() -> CharacterTables:
     """Return the tables of a character of one joint, to compile with."""
     return CharacterTables(
-        np.zeros((LIMBS, 3), np.int64), np.zeros(POINTS, np.int64), np.zeros((POINTS, 3)), np.zeros(GENERAL, np.int64)
+        np.zeros((LIMBS, 3), np.int64),
+        np.zeros(POINTS, np.int64),
+        np.zeros((POINTS, 3)),
+        np.zeros(GENERAL, np.int64),
+        np.zeros(LIMBS),
     )
 
 

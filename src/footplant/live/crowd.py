@@ -7,6 +7,7 @@ scale it to the body, adapt it to the ground, solve the constraints, convert it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,15 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.live.crowd_goals import GoalTable, SolePoints
+from footplant.live.crowd_apart import ROWS_EACH, Proxies, apart_rows
+from footplant.live.crowd_goals import WHOLE_BODY, GoalTable, SolePoints
 from footplant.live.crowd_rows import Feet, RowLayout, key_of
 from footplant.live.crowd_scene import FLOOR, CrowdActor, CrowdScene, timeline
-from footplant.live.ground_adaptation import foot_targets, ground_shifts
+from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
 from footplant.motion import Motion
 from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
-from footplant.solve.ik.groupccd.rows import Rows
+from footplant.solve.ik.groupccd.rows import HALF_SPACE, Rows, allowed
+
+BACK_IN = 0.5
+"""Seconds in which a character that leant for a goal is upright again after it, to 5 %."""
 
 
 @dataclass(eq=False)
@@ -44,6 +50,17 @@ class Postures:
     """Forward kinematics, where it has been computed already."""
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedActor:
+    """An actor that is ready to join a running crowd (`Crowd.recast`)."""
+
+    actor: CrowdActor
+    line: Motion
+    """Its motion over the whole scene."""
+    proxies: Proxies | None
+    """Its body for avoidance."""
+
+
 class _Group:
     """Characters with the same joint tree: they are posed in one call."""
 
@@ -52,15 +69,15 @@ class _Group:
         actors = [scene.actors[number] for number in numbers]
         self.bodies = bodies_of([actor.character for actor in actors])
         self.heights = np.array([actor.character.height for actor in actors])
-        lines = [timeline(actor, scene) for actor in actors]
-        self.root = np.stack([line.root for line in lines], axis=1)
-        self.local = np.stack([line.rotations for line in lines], axis=1)
-        self.like = lines[0]
+        self.lines = [timeline(actor, scene) for actor in actors]
+        self.like = self.lines[0]
+        self.proxies = None if scene.apart is None else Proxies.of([actor.character for actor in actors])
         table = GoalTable.of(solver, numbers, scene.actors, scene.goals, ranks)
         self.goals = replace(table, masses=self.bodies[1], centers=self.bodies[2])
         joints = {*self.goals.joint.tolist(), *self.goals.other.tolist()}
         self.tree = solver.tree_with(joints)
-        self.workspace = self.tree.workspace(4 + (self.goals.most if len(self.goals) else 0))
+        further = 0 if scene.apart is None else ROWS_EACH
+        self.workspace = self.tree.workspace(4 + further + (self.goals.most if len(self.goals) else 0))
         self.feet = [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
         self.soles = SolePoints(actors)
         self.layout: RowLayout | None = None
@@ -81,7 +98,8 @@ class Crowd:
         characters are updated in a frame; None: as often as such goals need.
         """
         self.scene, self.tries = scene, tries
-        priorities = {goal.priority for goal in scene.goals} | ({scene.feet} if scene.feet is not None else set())
+        priorities = {goal.priority for goal in scene.goals}
+        priorities |= {priority for priority in (scene.feet, scene.apart) if priority is not None}
         self.ranks = {priority: rank for rank, priority in enumerate(sorted(priorities, reverse=True))}
         self.groups: list[_Group] = []
         self.place: dict[int, tuple[int, int]] = {}
@@ -95,7 +113,8 @@ class Crowd:
             self._goal_row[group.goals.source] = np.arange(len(group.goals))
         self.owners = np.array([*(self.place[number] for number in range(len(scene.actors))), (-1, -1)])
         follows = any(goal.of is not None for goal in scene.goals)
-        self.rounds = (3 if follows else 1) if rounds is None else rounds
+        needed = 3 if follows else (2 if scene.apart is not None else 1)
+        self.rounds = needed if rounds is None else rounds
 
     def init(self) -> CrowdState:
         """Return the initial state, without leaning."""
@@ -104,14 +123,77 @@ class Crowd:
 
     def aim(self, goals: Sequence[int] | NDArray, targets: NDArray) -> None:
         """Set targets (n, 3) of goals (by index) from the next step on, for interactive dragging."""
-        goals, targets = np.asarray(goals, np.int64), np.asarray(targets, float)
+        goals, targets = self._known(goals), np.asarray(targets, float)
         if targets.shape != (len(goals), 3) or not np.isfinite(targets).all():
             raise ConstraintError(f"expected {len(goals)} finite positions, one per goal; got shape {targets.shape}")
-        if len(goals) and not 0 <= goals.min() <= goals.max() < len(self.scene.goals):
-            raise ConstraintError(f"expected goals in 0..{len(self.scene.goals) - 1}, got {goals.min()}..{goals.max()}")
         for number, group in enumerate(self.groups):
             own = self._goal_group[goals] == number
             group.goals.target[self._goal_row[goals[own]]] = targets[own]
+
+    def prioritise(self, goals: Sequence[int] | NDArray, priority: int) -> None:
+        """Give goals (by index) another priority from the next step on."""
+        goals = self._known(goals)
+        changed = set(goals.tolist())
+        scene_goals = tuple(
+            replace(goal, priority=priority) if number in changed else goal
+            for number, goal in enumerate(self.scene.goals)
+        )
+        self.scene = replace(self.scene, goals=scene_goals)
+        known = {int(rank) for group in self.groups for rank in group.goals.priority} | {priority}
+        known |= {value for value in (self.scene.feet, self.scene.apart) if value is not None}
+        self.ranks = {value: rank for rank, value in enumerate(sorted(known, reverse=True))}
+        for number, group in enumerate(self.groups):
+            table = group.goals
+            table.priority[self._goal_row[goals[self._goal_group[goals] == number]]] = priority
+            table.rank[:] = [self.ranks[int(value)] for value in table.priority]
+            group.layout = None
+
+    def schedule(self, goals: Sequence[int] | NDArray, start: float, stop: float, ramp: tuple[float, float]) -> None:
+        """Give goals (by index) other times: seconds at which they begin and end to hold, and their ramps."""
+        goals = self._known(goals)
+        if not start <= stop or min(ramp) < 0:
+            raise ConstraintError(f"expected a start before the stop and ramps of 0 or more, got {start}, {stop}")
+        for number, group in enumerate(self.groups):
+            group.goals.times[self._goal_row[goals[self._goal_group[goals] == number]]] = start, stop, *ramp
+
+    def set_ground(self, ground: Ground | GroundInTime) -> None:
+        """Put all characters on another ground from the next step on."""
+        self.scene = replace(self.scene, ground=ground)
+
+    def prepare(self, number: int, actor: CrowdActor) -> PreparedActor:
+        """Scale an actor's motions to a body and measure it, ahead of `recast`; may run beside the crowd."""
+        group = self.groups[self.place[number][0]]
+        solver = GroupCcd(actor.character)
+        if not _alike(solver, group.solver):
+            raise ConstraintError(
+                f"expected a body with the joints of {self.scene.actors[number].name!r}, got {actor.character.name!r}; "
+                "another skeleton needs another scene"
+            )
+        proxies = None if group.proxies is None else Proxies.of([actor.character])
+        return PreparedActor(actor, timeline(actor, self.scene), proxies)
+
+    def recast(self, number: int, prepared: PreparedActor) -> None:
+        """Give an actor (by index) another body or other motions from the next step on."""
+        index, row = self.place[number]
+        group, character = self.groups[index], prepared.actor.character
+        group.lines[row] = prepared.line
+        group.bodies = bodies_of([character if n == number else self.scene.actors[n].character for n in group.numbers])
+        group.goals = replace(group.goals, masses=group.bodies[1], centers=group.bodies[2])
+        group.heights[row] = character.height
+        if group.proxies is not None and prepared.proxies is not None:
+            group.proxies.radii[row], group.proxies.reaches[row] = (
+                prepared.proxies.radii[0],
+                prepared.proxies.reaches[0],
+            )
+        actors = (*self.scene.actors[:number], prepared.actor, *self.scene.actors[number + 1 :])
+        self.scene = replace(self.scene, actors=actors)
+        group.soles = SolePoints([actors[n] for n in group.numbers])
+
+    def _known(self, goals: Sequence[int] | NDArray) -> NDArray:
+        goals = np.asarray(goals, np.int64)
+        if len(goals) and not 0 <= goals.min() <= goals.max() < len(self.scene.goals):
+            raise ConstraintError(f"expected goals in 0..{len(self.scene.goals) - 1}, got {goals.min()}..{goals.max()}")
+        return goals
 
     def step(self, state: CrowdState, frame: int) -> tuple[CrowdState, list[Postures]]:
         """Compute one frame for all characters: the paper's figure 2."""
@@ -120,7 +202,19 @@ class Crowd:
         scaled = self.scale(postures)
         grounded, standing = self.adapt_ground(scaled, seconds)
         solved = self.solve(state, grounded, standing, seconds)
+        self._relax(state, seconds)
         return state, self.convert(solved)
+
+    def _relax(self, state: CrowdState, seconds: float) -> None:
+        """Let characters without an active reach stand up again: their lean decays to 5 % within half a second."""
+        keep = math.exp(-math.log(20.0) / (BACK_IN * self.scene.fps))
+        for group, leans in zip(self.groups, state.leans, strict=True):
+            busy = np.zeros(len(group.numbers), bool)
+            table = group.goals
+            if len(table):
+                reaching = (table.activations(seconds) > 0.0) & ~np.isin(table.kinds, WHOLE_BODY)
+                busy[table.row[reaching]] = True
+            leans[~busy] *= keep
 
     def read(self, frame: int) -> int:
         """Return which frame of its motion every character is in."""
@@ -128,7 +222,13 @@ class Crowd:
 
     def scale(self, posture: int) -> list[Postures]:
         """Morphological adaptation (section 6): return the posture on each body, precomputed in the constructor."""
-        return [Postures(group.root[posture].copy(), group.local[posture].copy()) for group in self.groups]
+        return [
+            Postures(
+                np.array([line.root[posture] for line in group.lines]),
+                np.array([line.rotations[posture] for line in group.lines]),
+            )
+            for group in self.groups
+        ]
 
     def adapt_ground(self, scaled: list[Postures], seconds: float) -> tuple[list[Postures], list[Feet | None]]:
         """Ground adaptation (section 7): raise roots with the ground, and return foot targets."""
@@ -162,9 +262,12 @@ class Crowd:
         for number in range(self.rounds):
             last = number == self.rounds - 1
             solved = []
+            further = self._apart(posed)
             for index, (group, postures) in enumerate(zip(self.groups, grounded, strict=True)):
                 leans = state.leans[index] if last else state.leans[index].copy()
-                rows, sources = self._rows(group, before[index], posed, before, standing[index], seconds)
+                rows, sources = self._rows(
+                    group, before[index], posed, before, standing[index], seconds, further[index]
+                )
                 moved = Postures(postures.root.copy(), postures.local.copy())
                 remaining = solve_rows(
                     group.tree, group.bodies, moved.root, moved.local, rows, self.tries, leans=leans,
@@ -185,19 +288,32 @@ class Crowd:
         unconstrained: list[Kinematics],
         standing: Feet | None,
         seconds: float,
+        further: dict | None,
     ) -> tuple[Rows, NDArray]:
         """Return all rows of a group at an instant, and the goal that each comes from (−1: the ground)."""
         table = group.goals
         share = table.activations(seconds)
-        if group.layout is None or group.layout.key != key_of(share):
+        if further is not None or group.layout is None or group.layout.key != key_of(share):
             feet = [] if standing is None else group.feet
             rank = 0 if self.scene.feet is None else self.ranks[self.scene.feet]
-            group.layout = RowLayout.of(table, share, len(group.numbers), feet, group.tree.limb_of, rank)
+            group.layout = RowLayout.of(table, share, len(group.numbers), feet, group.tree.limb_of, rank, further)
         layout, supports = group.layout, None
         targets = table.targets(layout.active, before, posed, unconstrained, self.owners)
         if table.balances and len(layout.active):
             supports = group.soles.supports(before)
         return layout.fill(standing, targets, share, supports), layout.sources
+
+    def _apart(self, posed: list[Kinematics]) -> list[dict | None]:
+        """Return the rows of each group that keep its characters out of the others as they are posed now."""
+        proxies = [group.proxies for group in self.groups if group.proxies is not None]
+        if self.scene.apart is None or not proxies:
+            return [None] * len(self.groups)
+        common = {"kind": HALF_SPACE, "rank": self.ranks[self.scene.apart]}
+        blocks = apart_rows(proxies, posed)
+        return [
+            block | common | {"allow": allowed(group.tree, None)} if len(block["poses"]) else None
+            for group, block in zip(self.groups, blocks, strict=True)
+        ]
 
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): normalise joint rotations to unit quaternions, as renderers need them."""
@@ -211,7 +327,7 @@ class Crowd:
         """Play the whole scene."""
         state, frames = self.init(), self.scene.frames
         roots = [np.empty((frames, len(group.numbers), 3)) for group in self.groups]
-        turns = [np.empty((frames, *group.local.shape[1:])) for group in self.groups]
+        turns = [np.empty((frames, len(group.numbers), len(group.tree.limb_of), 4)) for group in self.groups]
         residuals = np.full((frames, len(self.scene.goals)), np.nan)
         for frame in range(frames):
             state.residuals[:] = np.nan
@@ -238,6 +354,14 @@ class Performance:
     """(F, goals) metres (radians) left of each goal; NaN where it was not active."""
 
 
+def _alike(one: GroupCcd, two: GroupCcd) -> bool:
+    """Return whether two solvers have the same joint tree."""
+    return all(
+        a.shape == b.shape and np.allclose(a, b, atol=1e-9)
+        for a, b in zip(one.tree.arrays, two.tree.arrays, strict=True)
+    )
+
+
 def _grouped(actors: Sequence[CrowdActor]) -> list[tuple[GroupCcd, list[int]]]:
     """Group actors with the same joint tree, each group with its solver."""
     found: list[tuple[GroupCcd, list[int]]] = []
@@ -245,10 +369,7 @@ def _grouped(actors: Sequence[CrowdActor]) -> list[tuple[GroupCcd, list[int]]]:
     for number, actor in enumerate(actors):
         solver = known.setdefault(id(actor.character), GroupCcd(actor.character))
         for other, numbers in found:
-            if all(
-                one.shape == two.shape and np.allclose(one, two, atol=1e-9)
-                for one, two in zip(solver.tree.arrays, other.tree.arrays, strict=True)
-            ):
+            if _alike(solver, other):
                 numbers.append(number)
                 break
         else:

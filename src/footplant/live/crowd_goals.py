@@ -15,10 +15,14 @@ from footplant.kinematics import Kinematics
 from footplant.live.crowd_scene import KINDS, CrowdActor, Goal
 from footplant.skeleton import Point
 from footplant.solve.ik.groupccd import GroupCcd
-from footplant.solve.ik.groupccd.rows import BALANCE, CENTER, DISTANCE, HALF_SPACE, POSITION, allowed
+from footplant.solve.ik.groupccd.rows import BALANCE, CENTER, DISTANCE, HALF_SPACE, ORIENTATION, POSITION, allowed
 
-ROWS = np.array([POSITION, HALF_SPACE, DISTANCE, HALF_SPACE, CENTER, BALANCE])
+ROWS = np.array(
+    [POSITION, HALF_SPACE, DISTANCE, HALF_SPACE, CENTER, BALANCE, POSITION, ORIENTATION, HALF_SPACE]
+)  # fmt: skip
 """The solver's kind of row for each of `KINDS`."""
+WHOLE_BODY = (KINDS.index("mass"), KINDS.index("balance"))
+"""Kinds that concern the whole body."""
 SUPPORT_MARGIN = 0.01
 """Metres that a balanced centre of mass keeps from the edge of the support polygon."""
 
@@ -51,6 +55,12 @@ class GoalTable:
     follow_point: NDArray
     value: NDArray
     """(n,) metres: distance or height."""
+    turn: NDArray
+    """(n, 4) orientation."""
+    size: NDArray
+    """(n, 3) metres; half the edges of an area."""
+    priority: NDArray
+    """(n,)"""
     most: int
     """Largest number of goals of one character."""
     kinds: NDArray
@@ -93,7 +103,7 @@ class GoalTable:
             other_point=other_point,
             rank=np.array([ranks[goal.priority] for goal in kept], np.int64),
             allow=np.array([allowed(solver.tree, goal.chain) for goal in kept], np.int64),
-            limb=np.where(kinds < KINDS.index("mass"), solver.tree.limb_of[joint], -1),
+            limb=np.where(np.isin(kinds, WHOLE_BODY), -1, solver.tree.limb_of[joint]),
             times=np.array([(g.start, g.stop, *g.ramp) for g in kept], float).reshape(-1, 4),
             target=np.array([goal.target for goal in kept], float).reshape(-1, 3),
             follows=follows,
@@ -101,6 +111,9 @@ class GoalTable:
             follow_joint=follow_joint,
             follow_point=follow_point,
             value=np.array([goal.value for goal in kept], float),
+            turn=rotation.normalize(np.array([goal.turn for goal in kept], float).reshape(-1, 4)),
+            size=np.array([goal.size for goal in kept], float).reshape(-1, 3),
+            priority=np.array([goal.priority for goal in kept], np.int64),
             most=int(np.bincount(row, minlength=1).max()),
             kinds=kinds,
             balances=bool((kinds == KINDS.index("balance")).any()),
@@ -172,9 +185,43 @@ class GoalTable:
                 target[n, 3] = self.value[goal]
             elif kind == "apart":
                 target[n, 3] = self.value[goal]
+            elif kind == "touch":
+                # beside the other's bone, on the side where this point would be without its goals
+                line = _points(before, row, self.joint[goal], self.point[goal]) - target[n, :3]
+                bone = self._bones(goal, place, posed)
+                line -= np.sum(line * bone, axis=1, keepdims=True) * bone
+                line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
+                target[n, :3] += self.value[goal, None] * line
+            elif kind == "orient":
+                target[n] = self._turns(goal, place, posed)
+            elif kind == "area":
+                now = _points(before, row, self.joint[goal], self.point[goal])
+                inside = target[n, :3] + np.clip(now - target[n, :3], -self.size[goal], self.size[goal])
+                line = inside - now
+                line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
+                target[n] = np.column_stack([line, np.sum(line * inside, axis=1)])
             elif kind == "mass":
                 target[n, :3] = self._centers(before)[row]
         return target
+
+    def _bones(self, goals: NDArray, place: NDArray, posed: Sequence[Kinematics]) -> NDArray:
+        """Return unit directions (n, 3) of the bones that end at the joints that goals follow."""
+        found = np.zeros((len(goals), 3))
+        for n, goal in enumerate(goals.tolist()):
+            group, row = place[self.follows[goal]]
+            kinematics, joint = posed[group], self.follow_joint[goal]
+            above = max(int(kinematics.motion.skeleton.parents[joint]), 0)
+            found[n] = kinematics.positions[row, joint] - kinematics.positions[row, above]
+        return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+
+    def _turns(self, goals: NDArray, place: NDArray, posed: Sequence[Kinematics]) -> NDArray:
+        """Return world orientations (n, 4) of goals: their own, or relative to the joint of another actor."""
+        turns = self.turn[goals].copy()
+        for n, goal in enumerate(goals.tolist()):
+            if self.follows[goal] >= 0:
+                group, row = place[self.follows[goal]]
+                turns[n] = rotation.multiply(posed[group].rotations[row, self.follow_joint[goal]], turns[n])
+        return turns
 
     masses: NDArray | None = None
     """(C, J) mass fractions of the group's characters, where a goal needs the centre of mass."""

@@ -21,6 +21,7 @@ from footplant.errors import ConstraintError, SkeletonError
 from footplant.geometry import HeightField
 from footplant.grounds import slope
 from footplant.humanoid.proportions import apply_proportions
+from footplant.live.crowd_apart import radius_at
 from footplant.live.crowd_scene import FLOOR, KINDS, Act, CrowdActor, CrowdScene, Goal
 from footplant.live.ground_adaptation import GroundInTime
 from footplant.normalized import normalize
@@ -64,7 +65,10 @@ def scene_from_data(
         feet = 100 if feet else None
     elif not isinstance(feet, int):
         fields.fail("feet", f"expected a priority or false, got {describe(feet)}")
-    scene = CrowdScene(tuple(actors), tuple(goals), seconds, fps, _ground(fields), feet, fields.text("name", "scene"))
+    apart = fields.integer("apart", 0) if "apart" in fields else None
+    scene = CrowdScene(
+        tuple(actors), tuple(goals), seconds, fps, _ground(fields), feet, apart, fields.text("name", "scene")
+    )
     fields.get("about", "")
     fields.refuse_others(("actors", "goals"))
     return scene
@@ -136,6 +140,7 @@ def _goals(fields: Fields, actors: list[CrowdActor]) -> list[Goal]:
         "priority": fields.integer("priority", 0), "start": fields.number("start", 0.0),
         "stop": fields.number("stop", np.inf), "ramp": (float(pair[0]), float(pair[1])),
         "early": fields.flag("early", False), "name": fields.text("name", ""),
+        "turn": fields.vector("turn", 4, np.array([1.0, 0.0, 0.0, 0.0])), "size": fields.vector("size", 3, np.zeros(3)),
     }  # fmt: skip
     found = []
     for index, number in enumerate(own):
@@ -145,6 +150,11 @@ def _goals(fields: Fields, actors: list[CrowdActor]) -> list[Goal]:
         of = None
         if others is not None:
             of = others[index], _point(fields, "at", actors[others[index]].character)
+        if kind == "touch":
+            if of is None:
+                fields.fail("of", "expected another actor (of) and its point (at) to touch, got none")
+            if "value" not in fields:
+                common["value"] = radius_at(character, point) + radius_at(actors[of[0]].character, of[1])
         try:
             goal = Goal(
                 actor=number, point=point, other=other, of=of, chain=read_chain(fields, "chain", character), **common

@@ -46,9 +46,16 @@ class RowLayout:
 
     @classmethod
     def of(
-        cls, table: GoalTable, share: NDArray, characters: int, feet: list[int], limb_of: NDArray, rank: int
+        cls,
+        table: GoalTable,
+        share: NDArray,
+        characters: int,
+        feet: list[int],
+        limb_of: NDArray,
+        rank: int,
+        further: dict[str, Any] | None = None,
     ) -> RowLayout:
-        """Sort the rows; feet: joints of planted feet, rank: their priority."""
+        """Sort the rows; feet: joints of planted feet, rank: their priority; further: rows of this frame alone."""
         active = np.flatnonzero(share > 0)
         taken = np.zeros((characters, 5), bool)
         limb = table.limb[active]
@@ -60,14 +67,16 @@ class RowLayout:
             {"poses": character, "kind": kind, "joint": joints, "rank": rank} for kind in (POSITION, ORIENTATION)
         ]
         blocks.append(table.block(active) | {"share": share[active]})
+        blocks += [] if further is None else [further]
         made = make_rows(characters, blocks)
         row_of = np.empty(len(made.order), np.int64)
         row_of[made.order] = np.arange(len(made.order))
         planted = len(character)
-        sources = np.concatenate([np.full(2 * planted, -1), table.source[active]])
+        sources = np.full(len(made.order), -1)
+        sources[2 * planted : 2 * planted + len(active)] = table.source[active]
         return cls(
-            key_of(share), made, sources[made.order], active, row_of[2 * planted :], standing, row_of[:planted],
-            row_of[planted : 2 * planted],
+            key_of(share) if further is None else b"", made, sources[made.order], active,
+            row_of[2 * planted : 2 * planted + len(active)], standing, row_of[:planted], row_of[planted : 2 * planted],
         )  # fmt: skip
 
     def fill(

@@ -24,9 +24,10 @@ from footplant.normalized import Normalized, convert, scale
 from footplant.skeleton import Character, Point
 
 FLOOR = Plane()
-KINDS = ("reach", "away", "apart", "above", "mass", "balance")
+KINDS = ("reach", "away", "apart", "above", "mass", "balance", "touch", "orient", "area")
 """Kinds of goals: a point at a target; at least a distance away from it; two points of the actor a distance apart; a
-point at least at a height; the centre of mass where the motion has it; the centre of mass over the soles."""
+point at least at a height; the centre of mass where the motion has it; the centre of mass over the soles; a point at a
+distance from another actor's, on the side where it comes from; a joint's orientation; a point within a box."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,10 @@ class Goal:
     """Metres: distance or height."""
     other: Point | None = None
     """The second point of "apart"."""
+    turn: ArrayLike = (1.0, 0.0, 0.0, 0.0)
+    """(4,) world orientation of an "orient" goal's joint; with `of`, relative to that joint's."""
+    size: ArrayLike = (0.0, 0.0, 0.0)
+    """(3,) metres; half the edges of an "area" about the target."""
     priority: int = 0
     start: float = 0.0
     stop: float = np.inf
@@ -123,6 +128,8 @@ class CrowdScene:
     ground: Ground | GroundInTime = FLOOR
     feet: int | None = 100
     """Priority of planted feet; None leaves them as the motion has them."""
+    apart: int | None = None
+    """Priority of keeping the characters' bodies out of one another; None: they may overlap."""
     name: str = "scene"
 
     @property

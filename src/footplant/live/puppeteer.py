@@ -151,7 +151,8 @@ class Puppeteer:
             *self._tables, memory, self._memory.places, _row(frame.root), _row(frame.rotations), self._things(frame),
             _seconds(frame),
         )  # fmt: skip
-        return memory, Importance(self._scene.copy(), self._body.copy(), float(self._hands[0]))
+        ends, middles = self._scene[:4].copy(), self._scene[4:].copy()
+        return memory, Importance(ends, self._body.copy(), float(self._hands[0]), middles)
 
     def pose(
         self, state: PuppeteerState, frame: PerformerFrame, analysis: Any, importance: Importance

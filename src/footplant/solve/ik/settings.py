@@ -164,6 +164,33 @@ class PuppetSettings:
     """Metres of clearance around the body for each metre by which its radius exceeds the performer's."""
     margins: tuple[float, float] = (0.004, 0.06)
     """Smallest and largest clearance, metres."""
+    track_gain: float = 0.6
+    """Metres by which each foot is farther from the mid-line for each metre by which the shin's radius exceeds the
+    performer's, both at the target's size: thick legs do not fit into narrow steps."""
+    headroom: float = 1.18
+    """Bound on the acceleration of a limb's joints, as a multiple of the largest acceleration of the copied pose."""
+    urgent: float = 1.46
+    """The same of arms whose hands meet or that go around a body thicker than the performer's. With 1.18 Blubby's arms
+    are up to 85 mm in its belly and its palms miss claps by 53 mm, with 1.46 by 8 mm (puppet_touches.py)."""
+    trunk_headroom: float = 1.15
+    """The same of the trunk's joints."""
+    least_peak: float = 1.0
+    """Least value of the performer's largest acceleration, m/s², for a character of the performer's size."""
+    keep_place: float = 3e-4
+    """Cost of moving the root in the body step, relative to reaching (α γ of equation 5.5, per m²/m²)."""
+    keep_turn: float = 1e-2
+    """Cost of rotating hips and vertebrae in the body step, relative to reaching (α β, m²/rad²)."""
+    creep: tuple[float, float] = (0.1, 0.25)
+    """Speed, m/s, up to which a point of a foot that matters fully is held over the ground, and from which it is meant
+    to slide."""
+    rolls: tuple[float, float] = (0.04, 0.12)
+    """Speed, m/s, up to which it is held vertically, and from which its foot rolls."""
+    grips: float = 0.01
+    """Half-life in seconds in which the grip of a point rises."""
+    turn_share: float = 0.2
+    """Share of the bound on accelerations that the rotation of a touching hand may take at its fingertips."""
+    legs_apart: float = 0.6
+    """Share of its radius by which a knee or ankle stays out of the other leg's skin: thighs are compressed."""
 
 
 HYBRID = HybridSettings()

@@ -38,6 +38,8 @@ class PuppetMotion:
     """On the target's skeleton."""
     scene: NDArray
     """(F, 4) importance of each limb's end in the scene, 0 to 1, in the order of `LIMBS`."""
+    middles: NDArray
+    """(F, 4) importance of each limb's elbow or knee in the scene, 0 to 1."""
     body: NDArray
     """(F, 8, S) importance of palms, feet, elbows and knees with respect to the body's segments, 0 to 1."""
     hands: NDArray
@@ -76,9 +78,21 @@ class PuppetEngine:
         self.counterparts = Counterparts.of(performer, target)
         self.surface = BodySurface.of(target)
         size = (target.height or 1.0) / (performer.height or 1.0)
-        track = 0.5 * (_hip_width(target) - self.scale * _hip_width(performer)) if scale is None else 0.0
+        track = 0.0
+        if scale is None:
+            thicker = self.surface.radius("left_lower_leg", 3) - size * self.analysis.surface.radius(
+                "left_lower_leg", 3
+            )
+            track = 0.5 * (_hip_width(target) - self.scale * _hip_width(performer))
+            track += PUPPET.track_gain * max(thicker, 0.0)
+        tuning = np.array(
+            [
+                PUPPET.headroom, PUPPET.trunk_headroom, PUPPET.keep_place, PUPPET.keep_turn, *PUPPET.creep,
+                *PUPPET.rolls, PUPPET.grips, PUPPET.least_peak, PUPPET.turn_share, PUPPET.legs_apart, PUPPET.urgent,
+            ]
+        )  # fmt: skip
         about = np.array(shaped(about, (3,), "the fixed point of the scale", MotionError))
-        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size))
+        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size), tuning)
 
     def _margin(self, size: float) -> float:
         """Return the clearance from the body at which arms begin to be pushed away, metres.
@@ -92,7 +106,7 @@ class PuppetEngine:
     @cached_property
     def tables(self):
         """The target as the kernels take it: (puppet, limb tables, tubes, trunk, moves)."""
-        tables = character_tables(self.target)
+        tables = character_tables(self.target, self.surface)
         trunk = np.array([segment in TRUNK for segment in SEGMENTS])
         moves = np.array([[segment.endswith(("_arm", "_hand")) for segment in SEGMENTS]] * 2)
         return puppet_tables(self.target, self.surface), tables, self.surface.tables(), trunk, moves
@@ -106,7 +120,7 @@ class PuppetEngine:
         from footplant.solve.ik.puppet._packed import pack
         from footplant.solve.ik.puppet._tables import new_limbs
 
-        limbs = new_limbs(len(self.target.skeleton))
+        limbs = new_limbs(len(self.target.skeleton), len(self.tables[0].spine))
         limbs.peak[0] = peak_acceleration
         return pack(self.analysis.init()), pack(limbs)
 
@@ -119,7 +133,7 @@ class PuppetEngine:
         return pack(
             performer.parents, performer.offsets[None], analysis.character, analysis.tubes, analysis.near,
             analysis.things, analysis.rules, *self.tables, self.stage, self.counterparts.tables, analysis.buffer(),
-            new_work(len(performer), len(self.target.skeleton)),
+            new_work(len(performer), len(self.target.skeleton), len(self.tables[0].spine)),
         )  # fmt: skip
 
     def play(
@@ -146,7 +160,7 @@ class PuppetEngine:
                 f"expected poses of things of shape ({frames}, {len(analysis.scene)}, 7), got {poses.shape}"
             )
         roots, rotations = np.empty((frames, 3)), np.empty((frames, len(skeleton), 4))
-        scene, hands = np.empty((frames, len(LIMBS))), np.empty(frames)
+        scene, hands = np.empty((frames, 2 * len(LIMBS))), np.empty(frames)
         body, iterations = np.empty((frames, 8, len(SEGMENTS))), np.zeros(frames, np.int64)
         memory, limbs = self.init(peak_acceleration or 0.0)
         state = kernel.PackedState(memory.floats, memory.places, limbs.floats, limbs.places)
@@ -154,7 +168,7 @@ class PuppetEngine:
         written = kernel.Played(roots, rotations, scene, body, hands, iterations)
         peak = kernel.play(self.packed(), state, peak_acceleration is None, performance, written)
         played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
-        return PuppetMotion(played, scene, body, hands, iterations, float(peak))
+        return PuppetMotion(played, scene[:, :4], scene[:, 4:], body, hands, iterations, float(peak))
 
 
 def puppet_tables(target: Character, surface: BodySurface):
@@ -162,7 +176,7 @@ def puppet_tables(target: Character, surface: BodySurface):
     from footplant.solve.ik.puppet._tables import Puppet
 
     skeleton, roles = target.skeleton, target.require_roles()
-    axes, lengths = np.tile(rotation.AXES["x"], (4, 1)), np.ones(4)
+    axes, lengths, uppers = np.tile(rotation.AXES["x"], (4, 1)), np.ones(4), np.ones(4)
     places, turned = humanoid.reference_world(skeleton, roles)
     for number, name in enumerate(LIMBS):
         try:
@@ -172,6 +186,7 @@ def puppet_tables(target: Character, surface: BodySurface):
         axes[number] = limb.axis
         bones = np.diff(places[[limb.upper, limb.lower, limb.end]], axis=0)
         lengths[number] = PUPPET.stretch * np.linalg.norm(bones, axis=1).sum()
+        uppers[number] = np.linalg.norm(bones[0])
     probes = np.zeros((2, 3, 4))
     for arm, side in enumerate(("left", "right")):
         if f"{side}_hand" in roles:
@@ -184,20 +199,26 @@ def puppet_tables(target: Character, surface: BodySurface):
     for side in ("left", "right"):
         if f"{side}_lower_leg" in roles:
             solids.append((roles[f"{side}_lower_leg"], surface.radius(f"{side}_lower_leg")))
-    spine = roles.joints.get("spine", ())
+    limbs = character_tables(target, surface).limbs
+    spine = [roles["hips"], *(joint for joint in roles.joints.get("spine", ()) if skeleton.parents[joint] >= 0)]
+    carries = [[int(limb[0] >= 0 and limb[0] in skeleton.descendants(joint)) for limb in limbs] for joint in spine]
+    owners = np.full(len(skeleton), -1, np.int64)
+    for number, limb in enumerate(limbs):
+        if limb[0] >= 0:
+            owners[list(skeleton.descendants(int(limb[0])))] = number
+    legs = [[SEGMENTS.index(f"{side}_{part}") for part in ("upper_leg", "lower_leg")] for side in ("left", "right")]
     return Puppet(
-        skeleton.parents, np.array(skeleton.offsets[None]), axes, lengths,
-        np.array([roles["hips"], spine[0] if spine and skeleton.parents[spine[0]] >= 0 else -1], np.int64), probes,
+        skeleton.parents, np.array(skeleton.offsets[None]), axes, lengths, np.array(spine, np.int64),
+        np.array(carries, np.int64), uppers, probes,
         np.array([surface.radius(f"{side}_lower_arm") for side in ("left", "right")]), np.array(solids, float),
-        _parts(target),
+        _parts(target, limbs), owners, np.array(legs, np.int64),
     )  # fmt: skip
 
 
-def _parts(target: Character) -> NDArray:
+def _parts(target: Character, limbs: NDArray) -> NDArray:
     """Return which part of the body moves each joint (J,) int64, see `Puppet.parts`."""
     parents = target.skeleton.parents
     parts = np.zeros(len(parents), np.int64)
-    limbs = character_tables(target).limbs
     for j, above in enumerate(parents):
         if above < 0:
             continue

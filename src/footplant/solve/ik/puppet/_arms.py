@@ -6,13 +6,23 @@ import math
 
 from footplant.kernels import uncounted_jit
 from footplant.kernels.balls import closest
-from footplant.kernels.importance import share, spring
+from footplant.kernels.importance import LIMBS, share, spring
 from footplant.kernels.limb import UP, aim
-from footplant.kernels.quaternion import exp, multiply
-from footplant.kernels.surface import place
+from footplant.kernels.quaternion import exp, multiply, rotate
+from footplant.kernels.surface import measure, own_place, place, world_turn
 from footplant.solve.ik.puppet._clear import DEEP, hand_in_body, hand_push, in_body, out_of_scene
-from footplant.solve.ik.puppet._limbs import bend_to, keep_orientation, limb_places, turn_upper
-from footplant.solve.ik.puppet._tables import out_of_body
+from footplant.solve.ik.puppet._limbs import (
+    bend_to,
+    keep_orientation,
+    limb_places,
+    swing_by,
+    swivel_step,
+    swivel_to,
+    turn_upper,
+    update_limb,
+)
+from footplant.solve.ik.puppet._pace import limit_turn
+from footplant.solve.ik.puppet._tables import TURN_SHARE, out_of_body
 
 SWEEPS = 2
 """Projections of a hand out of all obstacles, and swivels of an elbow, per frame; both are warm-started."""
@@ -32,8 +42,6 @@ GIVES = 0.002
 """Metres by which a hand is pushed away where it is no longer clear of all obstacles."""
 LEARN = 0.5
 """Share of a hand's error from being out of reach by which its goal is drawn in at the next frame."""
-STRAIGHT = 2e-3
-"""Regularisation of the elbow's swivel: squared distance from the arm's axis, m², at which it is halved."""
 PRESSED = 0.006
 """Rounding of contact with the body, metres, for a hand that is about to touch."""
 MEETINGS = 8
@@ -44,6 +52,29 @@ MEANT = 4
 """Exponent of importance by which a hand with a goal is exempt from pushes."""
 AT_ONCE = 8
 """Exponent of importance by which an arm is exempt from delays."""
+NEARER = 0.01
+"""Metres in the weights of segments that a hand is near to: w⁴ over the square of the distance plus this."""
+TOUCHES, ALL_OF_IT = 0.65, 0.92
+"""Importance from which a palm is put on the skin, and at which it is fully."""
+CROSSINGS = 3
+"""Rounds in which hands are put on each other's arms."""
+SETTLE_SHARE = 0.25
+"""Share of the bound on accelerations with which a palm is put on the skin."""
+THICK = 0.03
+"""Metres of `Stage.margin` from which arms may accelerate by `PuppetSettings.urgent`: they go around a thicker body."""
+SETTLES = 5
+"""Projections of a touching palm onto the skin and into the arm's reach."""
+MOST_TURN = 1.2
+"""Largest rotation of a touching hand from its captured orientation, radians."""
+STRETCHED = 0.998
+"""Largest extension of an arm for a touch, as a share of its length."""
+
+
+@uncounted_jit
+def touch_weight(seen, w):
+    """Return the weight of a segment that a point is near to, by its importance and distance."""
+    near = NEARER / (max(seen[5], 0.0) + NEARER)
+    return w * w * w * w * near * near
 
 
 @uncounted_jit
@@ -72,6 +103,112 @@ def body_place(target, importance, n, moves, x, y, z, work):
     if total <= 1e-30:
         return 0.0, x, y, z
     return most, x + gx / total, y + gy / total, z + gz / total
+
+
+@uncounted_jit
+def skin_distance(tubes, k, positions, rotations, x, y, z):
+    """Return metres from a tube's surface and the outward direction in the world, however far."""
+    u, v, a = own_place(tubes, k, positions, rotations, x, y, z)
+    d, nx, ny, nz, _, _, _, _, _ = measure(tubes.rings[k], tubes.lengths[k], u, v, a)
+    qw, qx, qy, qz = world_turn(tubes, k, rotations)
+    nx, ny, nz = rotate(qw, qx, qy, qz, nx, ny, nz)
+    return d, nx, ny, nz
+
+
+@uncounted_jit
+def turn_hand(target, importance, arm, w, clock, limbs, work):
+    """Lay a touching hand on the target's skin as the performer's lies on its own.
+
+    The rotation that takes the performer's surface normal at the palm to the target's, by the importance; its
+    acceleration is bounded, so that fingertips do not exceed what limbs may.
+    """
+    end, turn, vector, tip = (
+        target.character.limbs[arm, 2],
+        work.turned[arm],
+        work.scratch[7],
+        target.puppet.probes[arm],
+    )
+    vector[0], vector[1], vector[2] = hand_turn(target, importance, arm, w, work)
+    length = math.sqrt(tip[2, 0] ** 2 + tip[2, 1] ** 2 + tip[2, 2] ** 2)
+    limit_turn(limbs.turns[arm], vector, target.stage.tuning[TURN_SHARE] * clock.bound / max(1.5 * length, 0.01), clock)
+    turn[0], turn[1], turn[2], turn[3] = exp(vector[0], vector[1], vector[2])
+    c, r = work.captured[end], work.points[arm]
+    c[0], c[1], c[2], c[3] = multiply(turn[0], turn[1], turn[2], turn[3], c[0], c[1], c[2], c[3])
+    r[0], r[1], r[2] = rotate(turn[0], turn[1], turn[2], turn[3], r[0], r[1], r[2])
+
+
+@uncounted_jit
+def hand_turn(target, importance, arm, w, work):
+    """Return the rotation vector (3) from the performer's surface normal at its palm to the target's, by w."""
+    tubes, stage = target.tubes, target.stage
+    if w <= 0.0:
+        return 0.0, 0.0, 0.0
+    px, py, pz, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(tubes.joints.shape[0]):
+        own = importance.body[arm, k]
+        if own <= 0.0:
+            continue
+        seen = importance.seen[arm, k]
+        x, y, z = place(
+            tubes, k, work.positions[0], work.rotations[0], seen[0], seen[1], seen[2], stage.size * seen[3], seen[4]
+        )
+        part = touch_weight(seen, own)
+        _, nx, ny, nz = skin_distance(tubes, k, work.positions[0], work.rotations[0], x, y, z)
+        tx, ty, tz = tx + part * nx, ty + part * ny, tz + part * nz
+        px, py, pz = px + part * seen[6], py + part * seen[7], pz + part * seen[8]
+    norm = math.sqrt((px * px + py * py + pz * pz) * (tx * tx + ty * ty + tz * tz))
+    if norm < 1e-12:
+        return 0.0, 0.0, 0.0
+    cx, cy, cz = (py * tz - pz * ty) / norm, (pz * tx - px * tz) / norm, (px * ty - py * tx) / norm
+    sine, cosine = math.sqrt(cx * cx + cy * cy + cz * cz), (px * tx + py * ty + pz * tz) / norm
+    angle = math.atan2(sine, cosine)
+    # nearly opposite normals have no rotation of their own
+    angle = w * min(angle, MOST_TURN) * share((angle - 2.2) / 0.7) / max(sine, 1e-9)
+    return angle * cx, angle * cy, angle * cz
+
+
+@uncounted_jit
+def settle_touch(target, importance, arm, firm, work):
+    """Put the palm of a wrist's goal as far from the target's skin as the performer's is from its own, within reach.
+
+    Alternating projections onto the skin and into the ball that the arm reaches. Returns how much of it is a touch of
+    a limb, 0 to 1.
+    """
+    if firm <= 0.0:
+        return 0.0
+    on_limb = 0.0
+    tubes, stage, wrist, r = target.tubes, target.stage, work.wrists[arm], work.points[arm]
+    s, most = work.positions[0, target.character.limbs[arm, 0]], STRETCHED * target.puppet.lengths[arm]
+    for _ in range(SETTLES):
+        total, limbs_part, x, y, z = 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(tubes.joints.shape[0]):
+            w = importance.body[arm, k]
+            if w <= 0.0:
+                continue
+            seen = importance.seen[arm, k]
+            part = touch_weight(seen, w)
+            d, nx, ny, nz = skin_distance(
+                tubes, k, work.positions[0], work.rotations[0], wrist[0] + r[0], wrist[1] + r[1], wrist[2] + r[2]
+            )
+            away = stage.size * max(seen[5], 0.0) - d
+            total, x, y, z = total + part, x + part * away * nx, y + part * away * ny, z + part * away * nz
+            limbs_part += 0.0 if target.trunk[k] else part
+        if total <= 1e-30:
+            return 0.0
+        on_limb = limbs_part / total
+        share_of = firm / total
+        wrist[0], wrist[1], wrist[2] = wrist[0] + share_of * x, wrist[1] + share_of * y, wrist[2] + share_of * z
+        if limbs_part > 0.0:
+            # not through the belly onto a thigh
+            x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], PRESSED, work)
+            out = firm * on_limb
+            wrist[0], wrist[1], wrist[2] = wrist[0] + out * x, wrist[1] + out * y, wrist[2] + out * z
+        x, y, z = wrist[0] - s[0], wrist[1] - s[1], wrist[2] - s[2]
+        far = math.sqrt(x * x + y * y + z * z)
+        if far > most:
+            far = 1.0 + firm * (most / far - 1.0)
+            wrist[0], wrist[1], wrist[2] = s[0] + far * x, s[1] + far * y, s[2] + far * z
+    return on_limb
 
 
 @uncounted_jit
@@ -187,18 +324,6 @@ def meet(target, importance, dt, keep, limbs, work):
 
 
 @uncounted_jit
-def swing_by(puppet, character, arm, angle, work):
-    """Rotate the elbow about the line from shoulder to wrist; return that line's direction."""
-    s = work.positions[0, character.limbs[arm, 0]]
-    _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, character, arm, work)
-    x, y, z = x - s[0], y - s[1], z - s[2]
-    norm = max(math.sqrt(x * x + y * y + z * z), 1e-9)
-    x, y, z = x / norm, y / norm, z / norm
-    turn_upper(puppet, character.limbs[arm, 0], work, *exp(angle * x, angle * y, angle * z))
-    return x, y, z
-
-
-@uncounted_jit
 def swing_elbow(target, arm, swing, sweeps, margin, work):
     """Rotate the elbow about the line from shoulder to wrist until it is out of the body; the hand stays.
 
@@ -206,7 +331,7 @@ def swing_elbow(target, arm, swing, sweeps, margin, work):
     """
     puppet, character, tubes, trunk = target.puppet, target.character, target.tubes, target.trunk
     s = work.positions[0, character.limbs[arm, 0]]
-    ax, ay, az = swing_by(puppet, character, arm, swing, work)
+    axis = swing_by(puppet, character, arm, swing, work)
     for _ in range(sweeps):
         ex, ey, ez, _, _, _, _, _, _, _ = limb_places(puppet, character, arm, work)
         px, py, pz = out_of_body(
@@ -214,10 +339,8 @@ def swing_elbow(target, arm, swing, sweeps, margin, work):
         )
         if px * px + py * py + pz * pz < 1e-16:
             break
-        ex, ey, ez = ex - s[0], ey - s[1], ez - s[2]
-        # derivative of the elbow's position by the swivel: axis × arm; a nearly straight arm is left unchanged
-        tx, ty, tz = ay * ez - az * ey, az * ex - ax * ez, ax * ey - ay * ex
-        angle = (tx * px + ty * py + tz * pz) / (tx * tx + ty * ty + tz * tz + STRAIGHT)
+        angle = swivel_step(axis, (ex - s[0], ey - s[1], ez - s[2]), (px, py, pz))
+        ax, ay, az = axis
         turn_upper(puppet, character.limbs[arm, 0], work, *exp(angle * ax, angle * ay, angle * az))
         swing += angle
     return swing
@@ -241,9 +364,11 @@ def arms(target, importance, scene, clock, limbs, work):
         _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, character, arm, work)
         px, py, pz = x + work.points[arm, 0], y + work.points[arm, 1], z + work.points[arm, 2]
         w, gx, gy, gz = body_place(target, importance, arm, moves[arm], px, py, pz, work)
-        held, shift = work.held[arm], work.pushes[arm]
+        work.firm[arm] = 1.0 - share((w - TOUCHES) / (ALL_OF_IT - TOUCHES))
+        turn_hand(target, importance, arm, work.firm[arm], clock, limbs, work)
+        held, shift, r = work.held[arm], work.pushes[arm], work.points[arm]
         held[0], held[1], held[2] = x, y, z
-        shift[0], shift[1], shift[2] = w * (gx - px), w * (gy - py), w * (gz - pz)
+        shift[0], shift[1], shift[2] = w * (gx - r[0] - x), w * (gy - r[1] - y), w * (gz - r[2] - z)
         meant[arm] = max(w, importance.scene[arm], importance.hands[0])
         work.margins[arm] = stage.margin + meant[arm] * (PRESSED - stage.margin)
     keep = math.exp(-0.6931471805599453 * dt / RELEASE)
@@ -275,7 +400,48 @@ def arms(target, importance, scene, clock, limbs, work):
                 wrist[k] += apart * (own + 0.5 * together * (other - own))
             x, y, z = out_of_scene(target, arm, scene, wrist[0], wrist[1], wrist[2], work)
             wrist[0], wrist[1], wrist[2] = wrist[0] + x, wrist[1] + y, wrist[2] + z
-            lower_arm(target, arm, keep, clock, again, limbs, work)
+            vector = work.scratch[7]
+            for k in range(3):
+                vector[k] = -wrist[k]
+            firm = work.free[arm] * work.firm[arm]
+            on_limb = settle_touch(target, importance, arm, firm, work)
+            for k in range(3):
+                vector[k] += wrist[k]
+                wrist[k] -= vector[k]
+            limit_turn(limbs.settles[arm], vector, SETTLE_SHARE * clock.bound, clock)
+            for k in range(3):
+                wrist[k] += vector[k]
+            if on_limb > 0.0:
+                # the delay must not leave the hand in the body
+                x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], PRESSED, work)
+                on_limb *= firm
+                wrist[0], wrist[1], wrist[2] = wrist[0] + on_limb * x, wrist[1] + on_limb * y, wrist[2] + on_limb * z
+            work.urgent[arm] = max(importance.hands[0], 1.0 - share(stage.margin / THICK))
+            lower_arm(target, arm, importance, keep, clock, again, limbs, work)
+
+
+@uncounted_jit
+def cross_arms(target, importance, work):
+    """Put palms that touch the other arm on it as it is posed now; the two take turns."""
+    puppet, character = target.puppet, target.character
+    if character.limbs[0, 2] < 0 or character.limbs[1, 2] < 0:
+        return
+    crossed = 0.0
+    for k in range(target.moves.shape[1]):
+        if target.moves[0, k]:
+            crossed = max(crossed, importance.body[0, k], importance.body[1, k])
+    if crossed <= TOUCHES:
+        return
+    part = 1.0 - share((crossed - TOUCHES) / (ALL_OF_IT - TOUCHES))
+    for arm in range(2):
+        update_limb(puppet, arm, work)
+    for _ in range(CROSSINGS):
+        for arm in range(2):
+            wrist = work.wrists[arm]
+            _, _, _, wrist[0], wrist[1], wrist[2], _, _, _, _ = limb_places(puppet, character, arm, work)
+            settle_touch(target, importance, arm, part * work.free[arm] * work.firm[arm], work)
+            bend_to(puppet, character, arm, 1.0, 1.0, wrist, work)
+            update_limb(puppet, arm, work)
 
 
 @uncounted_jit
@@ -331,7 +497,8 @@ def ease_arm(target, arm, clock, limbs, work):
             else:
                 state[k], state[4 + k] = wanted[k], 0.0
         turn_from(c, state, wanted, 0.0, local)
-    low = 1.0 - (1.0 - work.meant[arm] ** AT_ONCE) * share(in_body(target, arm, work) / (0.6 * DEEP))
+    at_once = max(work.meant[arm] ** AT_ONCE, work.firm[arm])
+    low = 1.0 - (1.0 - at_once) * share(in_body(target, arm, work) / (0.6 * DEEP))
     if low > 0.0:
         for n in range(2):
             local = work.local[0, character.limbs[arm, n]]
@@ -350,7 +517,7 @@ def turn_from(captured, start, stop, part, local):
 
 
 @uncounted_jit
-def lower_arm(target, arm, keep, clock, again, limbs, work):
+def lower_arm(target, arm, importance, keep, clock, again, limbs, work):
     """Put a wrist on its goal and swivel the elbow out of the body; where that fails, the wrist yields next frame."""
     puppet, character, tubes, trunk = target.puppet, target.character, target.tubes, target.trunk
     dt, started = clock.dt, clock.started
@@ -361,7 +528,9 @@ def lower_arm(target, arm, keep, clock, again, limbs, work):
                 work.local[0, character.limbs[arm, n], k] = work.angles[arm, n, k]
     wrist, give = work.wrists[arm], limbs.gives[arm]
     give[0], give[1], give[2] = wrist[0], wrist[1], wrist[2]
-    bend_to(puppet, character, arm, 1.0, wrist, work)
+    firm = max(work.firm[arm], importance.hands[0] ** AT_ONCE)
+    bend_to(puppet, character, arm, 1.0, firm, wrist, work)
+    swivel_to(puppet, character, arm, work.goals[LIMBS + arm], importance.scene[LIMBS + arm], work)
     sweeps = SWEEPS if started else FIRST_ROUNDS
     wanted = swing_elbow(target, arm, keep * state[0], sweeps, margin, work)
     if started:

@@ -8,10 +8,11 @@ from footplant.kernels import uncounted_jit
 from footplant.kernels.balls import closest
 from footplant.kernels.dense import add_row, factor, substitute
 from footplant.kernels.fk import forward
-from footplant.kernels.importance import POINTS, contact_points, share, spring
-from footplant.kernels.quaternion import exp, multiply
+from footplant.kernels.importance import LIMBS, POINTS, contact_points, share, spring
+from footplant.kernels.quaternion import exp, multiply, rotate
 from footplant.solve.ik.puppet._hold import hold_foot
-from footplant.solve.ik.puppet._tables import from_thing, soften, to_target
+from footplant.solve.ik.puppet._pace import limit_turn
+from footplant.solve.ik.puppet._tables import KEEP_PLACE, KEEP_TURN, from_thing, soften, to_target
 
 LEAST = 0.05
 """Importance below which a limb's end does not influence the root."""
@@ -35,8 +36,10 @@ CLOSE_ENOUGH = 0.0005
 """Metres by which a limb may be too short before the body is bent."""
 MOST_ITERATIONS = 12
 """Largest number of iterations of the body step."""
-KEEP_PLACE, KEEP_TURN = 1e-3, 1e-3
-"""Costs of translating and rotating the body, relative to reaching (α γ and α β of equation 5.5)."""
+BEND_SHARE, BEND_LEVER = 0.5, 0.5
+"""Share of the bound on accelerations that the body step may take, and metres from a vertebra to what it moves."""
+SMALL_STEP = 1e-4
+"""Metres and radians; a step of the body shorter than this ends its search."""
 
 
 @uncounted_jit
@@ -98,17 +101,18 @@ def foot_goal(target, limb, importance, scene, clock, limbs, work):
     push_x, push_y, push_z = 0.0, 0.0, 0.0
     for c in range(3):
         weighs = math.exp(-(importance.nearest[first + c] - least) / sharp) / total
-        x, y, z = to_distance(first + c, scene, stage, goal, work)
+        x, y, z = to_distance(first + c, scene, stage, goal, work.points[first + c], 0.0)
         push_x, push_y, push_z = push_x + weighs * x, push_y + weighs * y, push_z + weighs * z
     goal[0], goal[1], goal[2] = goal[0] + push_x, goal[1] + push_y, goal[2] + push_z
     hold_foot(target, limb, importance, clock, settle, limbs, work)
 
 
 @uncounted_jit
-def to_distance(n, scene, stage, goal, work):
-    """Return the shift (3) of a goal that gives contact point n the performer's distance from its nearest object.
+def to_distance(n, scene, stage, goal, offset, thick):
+    """Return the shift (3) of a goal that gives point n the performer's distance from its nearest object.
 
-    It fades out at the distance where objects become important.
+    offset: (3,) from the goal to the point; thick: radius of the target about it, metres. The shift fades out at the
+    distance where objects become important.
     """
     things, poses, near = scene.things, scene.poses, scene.near
     number = 0
@@ -117,11 +121,9 @@ def to_distance(n, scene, stage, goal, work):
             number = o
     if things.kinds.shape[0] == 0 or near[n, number, 0] >= things.reaches[number]:
         return 0.0, 0.0, 0.0
-    x = goal[0] + work.points[n, 0]
-    y = goal[1] + work.points[n, 1]
-    z = goal[2] + work.points[n, 2]
+    x, y, z = goal[0] + offset[0], goal[1] + offset[1], goal[2] + offset[2]
     d, nx, ny, nz = from_thing(things, number, poses[number], stage, x, y, z)
-    wanted = stage.scale * soften(near[n, number, 0], TOUCH)
+    wanted = thick + stage.scale * soften(near[n, number, 0], TOUCH)
     push = share(2.0 * near[n, number, 0] / things.reaches[number] - 1.0) * (wanted - d)
     return push * nx, push * ny, push * nz
 
@@ -133,7 +135,19 @@ def hand_goal(limb, importance, scene, stage, work):
     for k in range(3):
         goal[k] = to_target(stage, k, importance.points[limb, k]) - work.points[limb, k]
     if importance.scene[limb] > 0.0:
-        x, y, z = to_distance(limb, scene, stage, goal, work)
+        x, y, z = to_distance(limb, scene, stage, goal, work.points[limb], 0.0)
+        goal[0], goal[1], goal[2] = goal[0] + x, goal[1] + y, goal[2] + z
+
+
+@uncounted_jit
+def middle_goal(limb, importance, scene, target, work):
+    """Compute the goal of an elbow or knee in the scene: where the performer's is, its skin as far from the scene."""
+    stage, goal, n = target.stage, work.goals[LIMBS + limb], POINTS + limb
+    for k in range(3):
+        goal[k] = to_target(stage, k, importance.points[n, k])
+        work.vector[0, k] = 0.0
+    if importance.scene[LIMBS + limb] > 0.0:
+        x, y, z = to_distance(n, scene, stage, goal, work.vector[0], target.character.thick[limb])
         goal[0], goal[1], goal[2] = goal[0] + x, goal[1] + y, goal[2] + z
 
 
@@ -153,7 +167,7 @@ def move_root(work, x, y, z):
 def estimate_root(puppet, character, importance, work):
     """Move the root by the weighted mean of the shifts that the ends need (section 5.1)."""
     total, rest, dx, dy, dz = 0.0, 1.0, 0.0, 0.0, 0.0
-    for limb in range(4):
+    for limb in range(LIMBS):
         # importance⁴: a swinging foot must not pull a body that stands on the other one
         w, end = importance.scene[limb] ** 4, character.limbs[limb, 2]
         if end < 0:
@@ -218,15 +232,18 @@ def ease_root(x, y, z, dt, started, limbs, work):
 
 @uncounted_jit
 def reach_from_root(puppet, character, importance, first, work):
-    """Move the root into the balls from which every important end of limbs `first` … 3 can be reached (section 5.1)."""
+    """Move the root into the balls from which every important end of limbs `first` … 3 can be reached (section 5.1).
+
+    Those of elbows and knees as well, when all limbs count.
+    """
     count = 0
-    for limb in range(first, 4):
-        w, upper = importance.scene[limb], character.limbs[limb, 0]
+    for limb in range(first, 2 * LIMBS if first == 0 else LIMBS):
+        w, upper = importance.scene[limb], character.limbs[limb % LIMBS, 0]
         if upper < 0 or w < LEAST:
             continue
         for k in range(3):
             work.centers[count, k] = work.goals[limb, k] - (work.positions[0, upper, k] - work.root[0, k])
-        work.radii[count] = GIVES_IN * puppet.lengths[limb] / w
+        work.radii[count] = GIVES_IN * reach_of(puppet, limb) / w
         work.order[count] = limb
         # sort by importance
         c = count
@@ -261,86 +278,123 @@ def swap_balls(work, a, b):
 
 
 @uncounted_jit
+def reach_of(puppet, limb):
+    """Return how far a limb reaches, metres: to its end, or from 4 on to its elbow or knee."""
+    return puppet.lengths[limb] if limb < LIMBS else puppet.uppers[limb - LIMBS]
+
+
+@uncounted_jit
 def too_short(puppet, character, importance, limb, share, work):
     """Return (metres by which a share of a limb is too short for its goal, unit direction from the goal to it)."""
-    upper = character.limbs[limb, 0]
+    upper = character.limbs[limb % LIMBS, 0]
     if upper < 0 or importance.scene[limb] < LEAST:
         return -1.0, 0.0, 0.0, 0.0
     x = work.positions[0, upper, 0] - work.goals[limb, 0]
     y = work.positions[0, upper, 1] - work.goals[limb, 1]
     z = work.positions[0, upper, 2] - work.goals[limb, 2]
     length = max(math.sqrt(x * x + y * y + z * z), 1e-9)
-    return length - share * puppet.lengths[limb] / importance.scene[limb], x / length, y / length, z / length
+    return length - share * reach_of(puppet, limb) / importance.scene[limb], x / length, y / length, z / length
 
 
 @uncounted_jit
-def bend_body(puppet, character, importance, work):
+def bend_body(target, importance, work):
     """Bend the body where the root alone does not let every end be reached; return the iterations (section 5.2).
 
-    Gauss–Newton on Σ gap² + KEEP_PLACE·|Δx|² + KEEP_TURN·|Δθ|² over root, hips and first vertebra.
+    Gauss–Newton on equation 5.3 over the root's place and the rotations of hips and all vertebrae,
+
+        Σ_i max(0, |s_i − g_i| − l_i/w_i)² + α (Σ_j β |x_j|² + γ |p − p*|²),
+
+    with x_j the rotation vector of joint j from its captured orientation: q_j = exp(x_j) q_j* in the captured axes.
     """
-    hips, spine = puppet.spine[0], puppet.spine[1]
-    count = 9 if spine >= 0 else 6
-    row, step = work.vector[0], work.vector[1]
-    before = 1e9
+    puppet, character, tuning = target.puppet, target.character, target.stage.tuning
+    joints = puppet.spine.shape[0]
+    count = 3 + 3 * joints
+    row, step, right, total = work.vector[0], work.vector[1], work.vector[2], work.vector[3]
+    total[:] = 0.0
     for iteration in range(MOST_ITERATIONS):
         worst = 0.0
-        for limb in range(4):
+        for limb in range(2 * LIMBS):
             worst = max(worst, too_short(puppet, character, importance, limb, GIVES_IN, work)[0])
-        if worst < CLOSE_ENOUGH or worst > 0.99 * before:
+        if worst < CLOSE_ENOUGH:
             return iteration
-        before = worst
         work.normal[:, :] = 0.0
-        right = work.vector[2]
-        right[:] = 0.0
         for k in range(count):
-            work.normal[k, k] = KEEP_PLACE if k < 3 else KEEP_TURN
-        for limb in range(4):
+            keep = tuning[KEEP_PLACE] if k < 3 else tuning[KEEP_TURN]
+            work.normal[k, k], right[k] = keep, -keep * total[k]
+        for limb in range(2 * LIMBS):
             gap, nx, ny, nz = too_short(puppet, character, importance, limb, GIVES_IN, work)
             if gap <= 0.0:
                 continue
-            upper = character.limbs[limb, 0]
+            upper = character.limbs[limb % LIMBS, 0]
             row[:] = 0.0
             row[0], row[1], row[2] = nx, ny, nz
-            for part in range(2):
-                j = hips if part == 0 else spine
-                if j < 0 or (part == 1 and limb > 1):
+            for n in range(joints):
+                if puppet.carries[n, limb % LIMBS] == 0:
                     continue
+                j, c = puppet.spine[n], 3 + 3 * n
                 x = work.positions[0, upper, 0] - work.positions[0, j, 0]
                 y = work.positions[0, upper, 1] - work.positions[0, j, 1]
                 z = work.positions[0, upper, 2] - work.positions[0, j, 2]
                 # a small rotation v moves the shoulder by v × arm: n · (v × arm) = v · (arm × n)
-                c = 3 + 3 * part
-                row[c], row[c + 1], row[c + 2] = y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
+                w, qx, qy, qz = ancestors_turn(puppet, j, work)
+                row[c], row[c + 1], row[c + 2] = rotate(
+                    w, -qx, -qy, -qz, y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
+                )
             add_row(row, count, -gap, 1.0, work.normal, right)
         if not factor(work.normal, 0.0, count, work.factor):
             return iteration
         substitute(work.factor, right, count, step)
+        longest = 0.0
+        for k in range(count):
+            total[k] += step[k]
+            longest = max(longest, abs(step[k]))
         move_root(work, step[0], step[1], step[2])
-        turn_joint(puppet, work, hips, step[3], step[4], step[5])
-        if spine >= 0:
-            turn_joint(puppet, work, spine, step[6], step[7], step[8])
+        for n in range(joints):
+            turn_vertebra(puppet, puppet.spine[n], total[3 + 3 * n : 6 + 3 * n], work)
         forward(puppet.parents, puppet.offsets, work.root, work.local, work.positions, work.rotations)
+        if longest < SMALL_STEP:
+            return iteration + 1
     return MOST_ITERATIONS
 
 
 @uncounted_jit
-def turn_joint(puppet, work, joint, x, y, z):
-    """Rotate a joint by a small rotation vector in world axes."""
+def ease_body(target, clock, limbs, work):
+    """Limit the accelerations of hips and vertebrae that the body step turns: `work.vector[3]` has their rotations."""
+    puppet, total, most = target.puppet, work.vector[3], 0.0
+    # a vertebra moves what is above it, about a third of the body's height
+    bound = BEND_SHARE * clock.bound / BEND_LEVER
+    for n in range(puppet.spine.shape[0]):
+        vector, before = total[3 + 3 * n : 6 + 3 * n], most
+        limit_turn(limbs.bends[n], vector, bound / puppet.spine.shape[0], clock)
+        most = max(before, abs(vector[0]), abs(vector[1]), abs(vector[2]))
+    if most <= 0.0:
+        return
+    for n in range(puppet.spine.shape[0]):
+        turn_vertebra(puppet, puppet.spine[n], total[3 + 3 * n : 6 + 3 * n], work)
+    forward(puppet.parents, puppet.offsets, work.root, work.local, work.positions, work.rotations)
+
+
+@uncounted_jit
+def ancestors_turn(puppet, joint, work):
+    """Return the rotation of a joint's parent from its captured orientation."""
     p = puppet.parents[joint]
-    w, i, j, k = multiply(*exp(x, y, z), *quaternion_of(work.rotations[0, joint]))
+    if p < 0:
+        return 1.0, 0.0, 0.0, 0.0
+    r, c = work.rotations[0, p], work.captured[p]
+    return multiply(r[0], r[1], r[2], r[3], c[0], -c[1], -c[2], -c[3])
+
+
+@uncounted_jit
+def turn_vertebra(puppet, joint, turn, work):
+    """Set a joint's local rotation to its captured one, turned by a rotation vector (3,) in the captured axes."""
+    p, c = puppet.parents[joint], work.captured[joint]
+    w, i, j, k = multiply(*exp(turn[0], turn[1], turn[2]), c[0], c[1], c[2], c[3])
     if p >= 0:
-        r = work.rotations[0, p]
+        r = work.captured[p]
         w, i, j, k = multiply(r[0], -r[1], -r[2], -r[3], w, i, j, k)
     local = work.local[0, joint]
     norm = 1.0 / math.sqrt(w * w + i * i + j * j + k * k)
     local[0], local[1], local[2], local[3] = w * norm, i * norm, j * norm, k * norm
-
-
-@uncounted_jit
-def quaternion_of(row):
-    """Return the four numbers of a row."""
-    return row[0], row[1], row[2], row[3]
 
 
 @uncounted_jit
@@ -356,6 +410,7 @@ def place_body(target, importance, scene, clock, limbs, work):
     for limb in range(4):
         if character.limbs[limb, 2] < 0:
             continue
+        middle_goal(limb, importance, scene, target, work)
         if limb < 2:
             hand_goal(limb, importance, scene, stage, work)
         else:
@@ -366,12 +421,13 @@ def place_body(target, importance, scene, clock, limbs, work):
         lift_trunk(target, scene, work)
         unbend(puppet, character, importance, work)
         reach_from_root(puppet, character, importance, 0, work)
-        iterations = bend_body(puppet, character, importance, work)
+        iterations = bend_body(target, importance, work)
+        ease_body(target, clock, limbs, work)
         # hands may lag, feet in stance may not
         ease_root(x, y, z, dt, started, limbs, work)
         reach_from_root(puppet, character, importance, 2, work)
         return iterations
-    return bend_body(puppet, character, importance, work)
+    return bend_body(target, importance, work)
 
 
 WARMUP: dict = {}

@@ -14,24 +14,19 @@ from footplant.kernels import uncounted_jit
 from footplant.kernels.importance import share
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import multiply, rotate
+from footplant.solve.ik.puppet._tables import FAST, FAST_RISE, GRIP, GRIPS, SLOW, SLOW_RISE
 
-PLACE, BACK, SPEED, THEIRS, GRIP, RESTLESS = 0, 3, 6, 9, 12, 14
+PLACE, BACK, SPEED, THEIRS, RESTLESS = 0, 3, 6, 9, 14
 """Columns of a point's state: requested position, hold offset, velocity of the performer's point, its position, grips
 over the ground and vertically, mean speed."""
-SLOW, FAST = 0.06, 0.22
-"""Speed, m/s, up to which a point of a foot is held horizontally, and from which it is meant to slide."""
-SLOW_RISE, FAST_RISE = 0.03, 0.12
-"""Speed, m/s, up to which it is held vertically, and from which its foot rolls."""
 RATE, UNKNOWN = 0.015, 0.2
 """Half-life in seconds of the low-pass filter on that speed, and its value before the first frame, m/s along each
 axis."""
 TREMBLES = 0.3
 """Share of the unsigned mean speed (jitter) that counts as the speed of a point."""
-GRIPS = 0.02
-"""Half-life in seconds in which the grip of a point rises."""
 ON_GROUND, OFF_GROUND = 0.03, 0.06
 """Height of the performer's point above the scene, metres, up to which it is held, and from which it is not."""
-MOST_CREEP, MOST_RISE = 0.06, 0.02
+MOST_CREEP, MOST_RISE = 0.12, 0.02
 """Largest hold offset over the ground and vertically, metres, for a character of the performer's size."""
 FULLY = 8
 """Exponent of importance in the grip: only a fully important foot is held."""
@@ -60,10 +55,12 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
     far = math.sqrt(back_x * back_x + back_z * back_z) / (MOST_CREEP * stage.size)
     high = abs(back_y) / (MOST_RISE * stage.size)
     speed = max(math.sqrt(square), TREMBLES * state[RESTLESS])
-    slow, slow_rise = share((speed - SLOW) / (FAST - SLOW)), share((speed - SLOW_RISE) / (FAST_RISE - SLOW_RISE))
+    tuning = stage.tuning
+    slow = share((speed - tuning[SLOW]) / (tuning[FAST] - tuning[SLOW]))
+    slow_rise = share((speed - tuning[SLOW_RISE]) / (tuning[FAST_RISE] - tuning[SLOW_RISE]))
     near = share((importance.nearest[n] - ON_GROUND) / (OFF_GROUND - ON_GROUND))
     part = near * weight**FULLY
-    grips = 1.0 - math.exp(-0.6931471805599453 * dt / GRIPS)
+    grips = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[GRIPS])
     # a grip is lost at once and rises slowly
     flat, up = slow * part, slow_rise * part
     state[GRIP] += (1.0 if flat < state[GRIP] else grips) * (flat - state[GRIP])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.importance import share, spring
+from footplant.kernels.importance import LIMBS, share, spring
 from footplant.kernels.limb import LimbGoal, SkeletonLimb, bend_limb, path_offset, path_turn
-from footplant.kernels.quaternion import multiply, rotate
-from footplant.solve.ik.puppet._tables import from_thing, soften
+from footplant.kernels.quaternion import exp, multiply, rotate
+from footplant.kernels.surface import distance as tube_distance
+from footplant.solve.ik.puppet._tables import GRIP, LEGS_APART, from_thing, soften
 
 GIVE = 0.006
 """Metres by which a swinging foot may penetrate the scene."""
@@ -24,6 +25,16 @@ LEAST_OFF = 4e-3
 BENT, STRAIGHTEST, ROUND, SLOWLY = 0.2, 0.13, 0.05, 0.12
 """Squared distances of an elbow from the line shoulder–wrist, for arms of length 1: where its arm begins to resist
 extension, its least value, the width of the rounding there, and the range over which a straight arm begins to bend."""
+FIRM_OFF = 2e-3
+"""Least squared distance of an elbow from the line shoulder–wrist of a hand that touches, for arms of length 1."""
+CLEARANCE_MARGIN = 0.004
+"""Rounding of the contact of the legs, metres."""
+APART_EASE, APART_RELEASE = 0.02, 0.09
+"""Half-lives in seconds of the shift that keeps the legs apart, and of its decay."""
+LEG_SWEEPS = 2
+"""Projections of a leg out of the other one per frame; they are warm-started."""
+STRAIGHT = 2e-3
+"""Regularisation of a swivel: squared distance of elbow or knee from the limb's axis, m², at which it is halved."""
 MOST_FLEXION = 2.9
 """Largest flexion of an elbow or knee, radians."""
 
@@ -133,11 +144,12 @@ def leg_off(far, now, easy):
 
 
 @uncounted_jit
-def bend_to(puppet, character, limb, easy, goal, work):
+def bend_to(puppet, character, limb, easy, firm, goal, work):
     """Put the end of a limb on a goal in closed form, with its captured orientation; the goal becomes what is reached.
 
     Beyond the share `easy` of its length a leg is extended less, unless the captured one is as straight; for arms see
-    `arm_off`. A limb whose goal is its captured position does not change.
+    `arm_off`, which counts by 1 − firm: a hand that touches is put on its goal. A limb whose goal is its captured
+    position does not change.
     """
     upper, lower, end = character.limbs[limb, 0], character.limbs[limb, 1], character.limbs[limb, 2]
     s, length = work.positions[0, upper], puppet.lengths[limb]
@@ -146,6 +158,8 @@ def bend_to(puppet, character, limb, easy, goal, work):
     x, y, z = goal[0] - s[0], goal[1] - s[1], goal[2] - s[2]
     far = max(math.sqrt(x * x + y * y + z * z) / length, 1e-9)
     off = arm_off(far, now) if limb < 2 else leg_off(far, now, easy)
+    if firm > 0.0:
+        off += firm * (max(1.0 - far * far, min(FIRM_OFF, 1.0 - now * now)) - off)
     part = math.sqrt(max(1.0 - off, 0.0)) / far
     goal[0], goal[1], goal[2] = s[0] + part * x, s[1] + part * y, s[2] + part * z
     bones = SkeletonLimb(upper, lower, end, puppet.axes[limb], 0.0, MOST_FLEXION, 0.0, 0.0)
@@ -200,6 +214,8 @@ def leg(target, limb, importance, scene, clock, limbs, work):
     there, state = work.scratch[7], limbs.feet[limb - 2]
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
     low = share((least - LOW) / (HIGH - LOW))
+    firm = low * weight**4
+    low = max(low, grip_of(limb, limbs))
     there[0], there[1], there[2] = x, y, z
     for k in range(3):
         wanted = there[k] - now[k]
@@ -208,9 +224,178 @@ def leg(target, limb, importance, scene, clock, limbs, work):
         else:
             state[k], state[3 + k] = wanted, 0.0
         there[k] = now[k] + state[k] + low * (wanted - state[k])
+    easy = EASY_SWING + (EASY_STEP - EASY_SWING) * share(stage.scale * least / SWINGS)
+    kept = work.ankles[limb - 2]
+    kept[0], kept[1], kept[2], kept[3], kept[4] = there[0], there[1], there[2], easy, firm
     if abs(there[0] - now[0]) + abs(there[1] - now[1]) + abs(there[2] - now[2]) > 1e-12:
-        easy = EASY_SWING + (EASY_STEP - EASY_SWING) * share(stage.scale * least / SWINGS)
-        bend_to(puppet, character, limb, easy, there, work)
+        bend_to(puppet, character, limb, easy, firm, there, work)
+    swivel_to(puppet, character, limb, work.goals[LIMBS + limb], importance.scene[LIMBS + limb], work)
+
+
+@uncounted_jit
+def grip_of(limb, limbs):
+    """Return how firmly a foot stands, 0 to 1: the firmest of heel, ball and toe."""
+    first = 3 * limb - 6
+    return max(limbs.holds[first, GRIP], limbs.holds[first + 1, GRIP], limbs.holds[first + 2, GRIP])
+
+
+@uncounted_jit
+def swing_by(puppet, character, limb, angle, work):
+    """Rotate an elbow (knee) about the line from shoulder to wrist (hip to ankle); return that line's direction."""
+    s = work.positions[0, character.limbs[limb, 0]]
+    _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, character, limb, work)
+    x, y, z = x - s[0], y - s[1], z - s[2]
+    norm = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    x, y, z = x / norm, y / norm, z / norm
+    turn_upper(puppet, character.limbs[limb, 0], work, *exp(angle * x, angle * y, angle * z))
+    return x, y, z
+
+
+@uncounted_jit
+def swivel_step(axis, arm, way):
+    """Return the angle about an axis that takes an elbow at `arm` from its shoulder by `way`, in the least squares."""
+    (ax, ay, az), (ex, ey, ez), (px, py, pz) = axis, arm, way
+    # derivative of the elbow's position by the swivel: axis × arm; a nearly straight limb is left unchanged
+    tx, ty, tz = ay * ez - az * ey, az * ex - ax * ez, ax * ey - ay * ex
+    return (tx * px + ty * py + tz * pz) / (tx * tx + ty * ty + tz * tz + STRAIGHT)
+
+
+@uncounted_jit
+def swivel_to(puppet, character, limb, goal, weight, work):
+    """Swivel an elbow or knee towards its goal in the scene by its importance; the limb's end stays."""
+    if weight <= 0.0:
+        return
+    s = work.positions[0, character.limbs[limb, 0]]
+    for _ in range(LEG_SWEEPS):
+        x, y, z, ex, ey, ez, _, _, _, _ = limb_places(puppet, character, limb, work)
+        ax, ay, az = ex - s[0], ey - s[1], ez - s[2]
+        norm = 1.0 / max(math.sqrt(ax * ax + ay * ay + az * az), 1e-9)
+        way = (weight * (goal[0] - x), weight * (goal[1] - y), weight * (goal[2] - z))
+        axis = (norm * ax, norm * ay, norm * az)
+        angle = swivel_step(axis, (x - s[0], y - s[1], z - s[2]), way)
+        swing_by(puppet, character, limb, angle, work)
+    keep_orientation(puppet, character, limb, work)
+
+
+@uncounted_jit
+def update_limb(puppet, limb, work):
+    """Write positions and rotations of the joints of a posed limb."""
+    local, positions, rotations, offsets = work.local[0], work.positions[0], work.rotations[0], puppet.offsets[0]
+    for j in range(puppet.parents.shape[0]):
+        p = puppet.parents[j]
+        if puppet.owners[j] != limb or p < 0:
+            continue
+        r, q = rotations[p], local[j]
+        if puppet.owners[p] == limb:
+            x, y, z = rotate(r[0], r[1], r[2], r[3], offsets[j, 0], offsets[j, 1], offsets[j, 2])
+            positions[j, 0], positions[j, 1], positions[j, 2] = (
+                positions[p, 0] + x, positions[p, 1] + y, positions[p, 2] + z
+            )  # fmt: skip
+        rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3] = multiply(
+            r[0], r[1], r[2], r[3], q[0], q[1], q[2], q[3]
+        )
+
+
+@uncounted_jit
+def out_of_leg(target, other, want, x, y, z, work):
+    """Return the push (3) that brings a point `want` metres from the skin of a leg (0 left, 1 right)."""
+    sx, sy, sz = x, y, z
+    for n in range(2):
+        k = target.puppet.segments[other, n]
+        d, nx, ny, nz = tube_distance(target.tubes, k, work.positions[0], work.rotations[0], x, y, z)
+        push = soften(want - d, CLEARANCE_MARGIN)
+        x, y, z = x + push * nx, y + push * ny, z + push * nz
+    return x - sx, y - sy, z - sz
+
+
+@uncounted_jit
+def legs_clearance(target, importance, leg, performer_thick):
+    """Return how far knee and ankle of a leg stay from the skin of the other one, metres.
+
+    `PuppetSettings.legs_apart` of the radius; nearer where the performer's own legs are.
+    """
+    puppet, other, least = target.puppet, 1 - leg, 1e3
+    for n in range(2):
+        k = puppet.segments[other, n]
+        least = min(least, importance.seen[6 + leg, k, 5], importance.seen[2 + leg, k, 5])
+    clearance = target.stage.tuning[LEGS_APART]
+    near = min(max(least / max(clearance * performer_thick, 1e-6), 0.0), 1.0)
+    return clearance * target.character.thick[2 + leg] * near
+
+
+@uncounted_jit
+def legs_apart(performer, target, importance, clock, limbs, work):
+    """Keep each leg out of the other: swinging feet make way, knees swivel, planted feet stay (section 5.3).
+
+    Where both feet are free each takes half of the way (equation 5.9). Shifts are carried on from frame to frame.
+    """
+    puppet, character = target.puppet, target.character
+    if character.limbs[2, 2] < 0 or character.limbs[3, 2] < 0:
+        return
+    keep = math.exp(-0.6931471805599453 * clock.dt / APART_RELEASE)
+    free_left, free_right = 1.0 - grip_of(2, limbs), 1.0 - grip_of(3, limbs)
+    for leg_number in range(2):
+        limb, other = 2 + leg_number, 1 - leg_number
+        free, theirs = (free_left, free_right) if leg_number == 0 else (free_right, free_left)
+        goal, state, there = work.ankles[leg_number], limbs.apart[leg_number], work.scratch[7]
+        want = legs_clearance(target, importance, leg_number, performer.character.thick[limb])
+        part = 1.0 / (1.0 + theirs)
+        ball = work.points[3 * limb - 3]
+        kx, ky, kz, _, _, _, _, _, _, _ = limb_places(puppet, character, limb, work)
+        for k in range(3):
+            there[k] = goal[k] + keep * state[k]
+        for _ in range(LEG_SWEEPS):
+            for probe in range(3):
+                # ankle, middle of the shin, ball of the foot
+                x, y, z = there[0], there[1], there[2]
+                if probe == 1:
+                    x, y, z = 0.5 * (x + kx), 0.5 * (y + ky), 0.5 * (z + kz)
+                elif probe == 2:
+                    x, y, z = x + ball[0], y + ball[1], z + ball[2]
+                x, y, z = out_of_leg(target, other, want, x, y, z, work)
+                there[0], there[1], there[2] = there[0] + part * x, there[1] + part * y, there[2] + part * z
+        moved = 0.0
+        for k in range(3):
+            # a foot that stands stays where it made way
+            wanted = state[k] + free * (there[k] - goal[k] - state[k])
+            if clock.started:
+                state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, APART_EASE, clock.dt)
+            else:
+                state[k], state[3 + k] = wanted, 0.0
+            moved += abs(state[k])
+            there[k] = goal[k] + state[k]
+        if moved > 1e-9:
+            for n in range(3):
+                for k in range(4):
+                    work.local[0, character.limbs[limb, n], k] = work.angles[limb, n, k]
+            bend_to(puppet, character, limb, goal[3], goal[4], there, work)
+            swivel_to(puppet, character, limb, work.goals[LIMBS + limb], importance.scene[LIMBS + limb], work)
+        swing_knee(target, limb, keep, want, clock, state, work)
+        update_limb(puppet, limb, work)
+
+
+@uncounted_jit
+def swing_knee(target, limb, keep, want, clock, state, work):
+    """Swivel a knee about the line from hip to ankle until it is out of the other leg; the foot stays."""
+    puppet, character = target.puppet, target.character
+    s, swing, start = work.positions[0, character.limbs[limb, 0]], 0.0, keep * state[6]
+    axis = swing_by(puppet, character, limb, start, work)
+    for _ in range(LEG_SWEEPS):
+        x, y, z, _, _, _, _, _, _, _ = limb_places(puppet, character, limb, work)
+        way = out_of_leg(target, 3 - limb, want, x, y, z, work)
+        if way[0] ** 2 + way[1] ** 2 + way[2] ** 2 < 1e-16:
+            break
+        angle = swivel_step(axis, (x - s[0], y - s[1], z - s[2]), way)
+        swing_by(puppet, character, limb, angle, work)
+        swing += angle
+    wanted = start + swing
+    if clock.started:
+        state[6], state[7] = spring(state[6], state[7], wanted, APART_EASE, clock.dt)
+        swing_by(puppet, character, limb, state[6] - wanted, work)
+    else:
+        state[6], state[7] = wanted, 0.0
+    if abs(wanted) + abs(state[6]) > 1e-12:
+        keep_orientation(puppet, character, limb, work)
 
 
 @uncounted_jit

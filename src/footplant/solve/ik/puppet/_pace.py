@@ -2,8 +2,8 @@
 
 Smooth input must give smooth output (Shin 2002, chapter 6), whichever ends become important and whatever edges of the
 scene they meet. The copied pose shows how fast this performer's joints accelerate; where the requested pose would
-exceed `LIMB_HEADROOM` times the largest of that, the joints follow it as fast as the bound allows and brake in time.
-Otherwise the pose is left unchanged, to the last bit.
+exceed `PuppetSettings.headroom` times the largest of that, the joints follow it as fast as the bound allows and brake
+in time. Otherwise the pose is left unchanged, to the last bit.
 """
 
 from __future__ import annotations
@@ -14,14 +14,10 @@ from footplant.kernels import uncounted_jit
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import rotate
 from footplant.solve.ik.puppet._limbs import keep_orientation, limb_places, turn_lower, turn_upper
+from footplant.solve.ik.puppet._tables import HEADROOM, LEAST_PEAK, TRUNK_HEADROOM
 
-LIMB_HEADROOM, TRUNK_HEADROOM = 1.46, 1.3
-"""Bounds on the acceleration of a joint, and of one of the trunk, as multiples of the largest acceleration of the
-copied pose: limbs need some of their own."""
 BRAKES = 0.6
 """Share of the bound with which a lagging joint brakes near its target; the rest is for following it."""
-LEAST_PEAK = 10.0
-"""Least value of the performer's largest acceleration, m/s², for a character of the performer's size."""
 FORGETS = 60.0
 """Half-life in seconds in which the largest acceleration decays: it may have been a fault of the recording."""
 FOLLOWS = 0.05
@@ -51,7 +47,7 @@ def acceleration_bound(stage, dt, limbs, work):
         most, fastest = max(most, square), max(fastest, fast)
     limbs.peak[1] = frames + 1.0
     limbs.peak[0] = max(math.sqrt(most), limbs.peak[0] * math.exp(-0.6931471805599453 * dt / FORGETS))
-    bound = LIMB_HEADROOM * max(limbs.peak[0], LEAST_PEAK * stage.size)
+    bound = stage.tuning[HEADROOM] * max(limbs.peak[0], stage.tuning[LEAST_PEAK] * stage.size)
     return bound + math.sqrt(fastest) / dt if frames == 1.0 else bound
 
 
@@ -94,20 +90,21 @@ def record_place(state, place, target, dt, started):
 
 
 @uncounted_jit
-def limit_root(puppet, bound, dt, limbs, work):
+def limit_root(target, bound, dt, limbs, work):
     """Limit the change of the root's shift so that no joint of the trunk exceeds the bound.
 
     Write the lag of the root to `work.late` (3), metres.
     """
-    state, target, want, late = limbs.paced_root, work.scratch[0], work.scratch[1], work.late
-    bound *= TRUNK_HEADROOM / LIMB_HEADROOM
+    puppet, tuning = target.puppet, target.stage.tuning
+    state, goal, want, late = limbs.paced_root, work.scratch[0], work.scratch[1], work.late
+    bound *= tuning[TRUNK_HEADROOM] / tuning[HEADROOM]
     for k in range(3):
-        target[k] = work.root[0, k] - limbs.copied[0, 0, k]
+        goal[k] = work.root[0, k] - limbs.copied[0, 0, k]
         late[k] = 0.0
     if limbs.peak[1] <= 1.0:
-        record_place(state, target, target, dt, False)
+        record_place(state, goal, goal, dt, False)
         return
-    there = chase(state, target, bound, dt, want)
+    there = chase(state, goal, bound, dt, want)
     ax = (want[0] - state[0] - dt * state[3]) / (dt * dt)
     ay = (want[1] - state[1] - dt * state[4]) / (dt * dt)
     az = (want[2] - state[2] - dt * state[5]) / (dt * dt)
@@ -126,8 +123,37 @@ def limit_root(puppet, bound, dt, limbs, work):
         want[1] += (part - 1.0) * dt * dt * ay
         want[2] += (part - 1.0) * dt * dt * az
         for k in range(3):
-            late[k] = want[k] - target[k]
-    record_place(state, want, target, dt, True)
+            late[k] = want[k] - goal[k]
+    record_place(state, want, goal, dt, True)
+
+
+@uncounted_jit
+def limit_turn(state, want, bound, clock):
+    """Let a rotation vector (3,) follow a wanted one with a bounded acceleration, rad/s²; `want` becomes the result.
+
+    state: (9,) as in `chase`.
+    """
+    dt = clock.dt
+    if not clock.started:
+        record_place(state, want, want, dt, False)
+        return
+    x, y, z = want[0], want[1], want[2]
+    far, ahead = 0.0, 0.0
+    for k in range(3):
+        far += (want[k] - state[k]) ** 2
+    far = math.sqrt(far)
+    part = stride(far, BRAKES * bound, dt) / far if far > 0.0 else 0.0
+    for k in range(3):
+        # the step that the velocity alone would make, and by how much the wished one differs from it
+        wished = part * ((x if k == 0 else (y if k == 1 else z)) - state[k])
+        state[6 + k] = wished - dt * state[3 + k]
+        ahead += state[6 + k] ** 2
+    most = bound * dt * dt
+    part = min(1.0, most / max(math.sqrt(ahead), 1e-12))
+    for k in range(3):
+        step = dt * state[3 + k] + part * state[6 + k]
+        state[3 + k], state[k] = step / dt, state[k] + step
+        want[k] = state[k]
 
 
 @uncounted_jit

@@ -19,7 +19,7 @@ from footplant.kernels.surface import Tubes
 from footplant.kernels.transfer import Correspondence
 from footplant.solve.ik.puppet._tables import Limbs, Puppet, Stage, Target, Work
 
-TARGET, FOUND, WORK = 29, 67, 74
+TARGET, FOUND, WORK = 30, 74, 81
 """Index of the first array of the target, of the importances and of the workspace in a packed engine."""
 
 
@@ -86,7 +86,7 @@ def block(buffer, places, n):
 def character_at(p, n):
     """Return a character's limbs and contact points."""
     f, w, q = p.floats, p.whole, p.places
-    return CharacterTables(table(w, q, n), row(w, q, n + 1), table(f, q, n + 2), row(w, q, n + 3))
+    return CharacterTables(table(w, q, n), row(w, q, n + 1), table(f, q, n + 2), row(w, q, n + 3), row(f, q, n + 4))
 
 
 @jit
@@ -109,9 +109,9 @@ def things_at(p, n):
 def source_of(p):
     """Return the performer: (parents, offsets, `Performer`)."""
     f, w, q = p.floats, p.whole, p.places
-    r = f[q[17, 0] :]
+    r = f[q[18, 0] :]
     rules = Rules(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11])
-    performer = Performer(character_at(p, 2), tubes_at(p, 6), table(w, q, 12), things_at(p, 13), rules)
+    performer = Performer(character_at(p, 2), tubes_at(p, 7), table(w, q, 13), things_at(p, 14), rules)
     return row(w, q, 0), block(f, q, 1), performer
 
 
@@ -120,22 +120,22 @@ def target_of(p):
     """Return the `Target`."""
     f, w, q = p.floats, p.whole, p.places[TARGET:]
     puppet = Puppet(
-        row(w, q, 0), block(f, q, 1), table(f, q, 2), row(f, q, 3), row(w, q, 4), block(f, q, 5), row(f, q, 6),
-        table(f, q, 7), row(w, q, 8),
+        row(w, q, 0), block(f, q, 1), table(f, q, 2), row(f, q, 3), row(w, q, 4), table(w, q, 5), row(f, q, 6),
+        block(f, q, 7), row(f, q, 8), table(f, q, 9), row(w, q, 10), row(w, q, 11), table(w, q, 12),
     )  # fmt: skip
     stage = Stage(
-        f[q[21, 0]], row(f, q, 22), f[q[23, 0]], f[q[24, 0]], w[q[25, 0]] != 0, f[q[26, 0]]
+        f[q[26, 0]], row(f, q, 27), f[q[28, 0]], f[q[29, 0]], w[q[30, 0]] != 0, f[q[31, 0]], row(f, q, 32)
     )  # fmt: skip
     counterparts = Correspondence(
-        row(w, q, 27), row(w, q, 28), row(w, q, 29), row(f, q, 30), table(f, q, 31), table(f, q, 32), table(f, q, 33),
-        row(w, q, 34), row(w, q, 35), row(f, q, 36), table(f, q, 37),
+        row(w, q, 33), row(w, q, 34), row(w, q, 35), row(f, q, 36), table(f, q, 37), table(f, q, 38), table(f, q, 39),
+        row(w, q, 40), row(w, q, 41), row(f, q, 42), table(f, q, 43),
     )  # fmt: skip
     return Target(
         puppet,
-        character_at(p, TARGET + 9),
-        tubes_at(p, TARGET + 13),
-        row(w, q, 19),
-        table(w, q, 20),
+        character_at(p, TARGET + 13),
+        tubes_at(p, TARGET + 18),
+        row(w, q, 24),
+        table(w, q, 25),
         stage,
         counterparts,
     )
@@ -153,7 +153,8 @@ def limbs_of(f, q):
     return Limbs(
         table(f, q, 0), block(f, q, 1), table(f, q, 2), table(f, q, 3), table(f, q, 4), row(f, q, 5), table(f, q, 6),
         row(f, q, 7), block(f, q, 8), block(f, q, 9), table(f, q, 10), row(f, q, 11), block(f, q, 12), row(f, q, 13),
-        block(f, q, 14), block(f, q, 15), table(f, q, 16),
+        block(f, q, 14), block(f, q, 15), table(f, q, 16), table(f, q, 17),
+        table(f, q, 18), table(f, q, 19), table(f, q, 20),
     )  # fmt: skip
 
 
@@ -175,7 +176,8 @@ def work_of(p):
         table(f, q, 7), table(f, q, 8), table(f, q, 9), row(f, q, 10), row(w, q, 11), table(f, q, 12),
         table(f, q, 13), block(f, q, 14), table(f, q, 15), row(f, q, 16), row(f, q, 17), row(f, q, 18),
         table(f, q, 19), table(f, q, 20), table(f, q, 21), table(f, q, 22), table(f, q, 23), row(f, q, 24),
-        table(f, q, 25), row(f, q, 26), table(f, q, 27),
+        table(f, q, 25), row(f, q, 26), table(f, q, 27), row(f, q, 28), row(f, q, 29),
+        table(f, q, 30),
     )  # fmt: skip
 
 

@@ -21,12 +21,22 @@ from footplant.kernels.importance import (
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
 from footplant.kernels.transfer import retarget_pose
-from footplant.solve.ik.puppet._arms import arms
+from footplant.solve.ik.puppet._arms import arms, cross_arms
 from footplant.solve.ik.puppet._body import move_root, place_body
-from footplant.solve.ik.puppet._limbs import leg, note_angles
+from footplant.solve.ik.puppet._limbs import leg, legs_apart, note_angles, update_limb
 from footplant.solve.ik.puppet._pace import acceleration_bound, limit_limb, limit_root
 from footplant.solve.ik.puppet._packed import Packed, found_of, limbs_of, memory_of, pack, source_of, target_of, work_of
-from footplant.solve.ik.puppet._tables import Clock, Puppet, SceneFrame, Stage, new_limbs, new_work, to_target
+from footplant.solve.ik.puppet._tables import (
+    HEADROOM,
+    URGENT,
+    Clock,
+    Puppet,
+    SceneFrame,
+    Stage,
+    new_limbs,
+    new_work,
+    to_target,
+)
 from footplant.solve.ik.puppet._toes import bend_toes
 
 
@@ -56,19 +66,28 @@ def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
     puppet, character, scene = target.puppet, target.character, SceneFrame(performer.things, poses, near)
     copy_pose(target, performer, work)
     bound = acceleration_bound(target.stage, dt, limbs, work)
-    clock = Clock(dt, limbs.started[0] > 0.0)
+    clock = Clock(dt, limbs.started[0] > 0.0, bound)
     limbs.started[0] = 1.0
     iterations = place_body(target, importance, scene, clock, limbs, work)
-    limit_root(puppet, bound, dt, limbs, work)
+    limit_root(target, bound, dt, limbs, work)
     move_root(work, work.late[0], work.late[1], work.late[2])
     note_angles(character, work)
     for limb in range(2, 4):
         if character.limbs[limb, 2] >= 0:
             leg(target, limb, importance, scene, clock, limbs, work)
-    arms(target, importance, scene, clock, limbs, work)
-    for limb in range(4):
+            update_limb(puppet, limb, work)
+    legs_apart(performer, target, importance, clock, limbs, work)
+    for limb in range(2, 4):
         if character.limbs[limb, 2] >= 0:
             limit_limb(puppet, character, limb, bound, dt, limbs, work)
+            update_limb(puppet, limb, work)
+    arms(target, importance, scene, clock, limbs, work)
+    cross_arms(target, importance, work)
+    tuning = target.stage.tuning
+    for limb in range(2):
+        if character.limbs[limb, 2] >= 0:
+            more = 1.0 + work.urgent[limb] * (tuning[URGENT] / tuning[HEADROOM] - 1.0)
+            limit_limb(puppet, character, limb, more * bound, dt, limbs, work)
     normalize_rows(work.local[0])
     return iterations
 
@@ -91,7 +110,11 @@ def observe_frame(source, root, rotations, poses, dt, memory, out, work):
     """Pose the performer (root (1, 3), rotations (1, K, 4)) and compute its importances."""
     parents, offsets, performer = source
     forward(parents, offsets, root, rotations, work.source_positions, work.source_rotations)
-    clock, positions, turns = Clock(dt, memory.started[0] > 0.0), work.source_positions[0], work.source_rotations[0]
+    clock, positions, turns = (
+        Clock(dt, memory.started[0] > 0.0, 0.0),
+        work.source_positions[0],
+        work.source_rotations[0],
+    )
     bend_toes(parents, performer.character, performer.things, poses, clock, memory.toes, positions, turns)
     analyse(performer, poses, dt, positions, turns, memory, out)
 
@@ -158,7 +181,7 @@ class Played(NamedTuple):
     rotations: NDArray
     """(F, J, 4) local rotations."""
     scene: NDArray
-    """(F, 4) importances, see `Importance`."""
+    """(F, 8) importances, see `Importance`."""
     body: NDArray
     """(F, 8, S)."""
     hands: NDArray
@@ -192,7 +215,7 @@ def play(tables, state, learn, clip, out):
         for n in range(importance.body.shape[0]):
             for k in range(importance.body.shape[1]):
                 out.body[f, n, k] = importance.body[n, k]
-        for limb in range(4):
+        for limb in range(8):
             out.scene[f, limb] = importance.scene[limb]
         out.hands[f] = importance.hands[0]
     return peak if learn else limbs.peak[0]
@@ -201,8 +224,9 @@ def play(tables, state, learn, clip, out):
 def smallest_puppet() -> Puppet:
     """Return a skeleton of one joint without limbs, to compile with."""
     return Puppet(
-        np.array([-1]), np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0, -1]), np.zeros((2, 3, 4)),
-        np.zeros(2), np.zeros((1, 2)), np.zeros(1, np.int64),
+        np.array([-1]), np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0]), np.zeros((1, 4), np.int64),
+        np.ones(4), np.zeros((2, 3, 4)), np.zeros(2), np.zeros((1, 2)), np.zeros(1, np.int64),
+        np.full(1, -1, np.int64), np.zeros((2, 2), np.int64),
     )  # fmt: skip
 
 
@@ -221,10 +245,10 @@ def _smallest_parts():
     tables = pack(
         np.array([-1]), np.zeros((1, 1, 3)), _without_limbs(), smallest_tubes(), np.zeros((8, 1), bool),
         smallest_things(), rules, smallest_puppet(), _without_limbs(), smallest_tubes(), np.zeros(1, bool),
-        np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01), counterparts, new_importance(1),
-        new_work(1, 1),
+        np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01, np.ones(13)), counterparts,
+        new_importance(1), new_work(1, 1, 1),
     )  # fmt: skip
-    memory, limbs = pack(new_memory(1, 1)), pack(new_limbs(1))
+    memory, limbs = pack(new_memory(1, 1)), pack(new_limbs(1, 1))
     return *tables, memory.floats, memory.places, limbs.floats, limbs.places
 
 
@@ -249,7 +273,7 @@ def _smallest_pose():
 def _smallest_play():
     parts = _smallest_parts()
     out = Played(
-        np.zeros((1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 8, 1)), np.zeros(1), np.zeros(1, np.int64)
+        np.zeros((1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 8)), np.zeros((1, 8, 1)), np.zeros(1), np.zeros(1, np.int64)
     )
     clip = Performance(_frozen(1, 3), _frozen(1, 1, 4), _rest()[None], 0.01)
     return Packed(*parts[:3]), PackedState(*parts[3:]), True, clip, out

@@ -16,6 +16,13 @@ from footplant.kernels.surface import FAR, Tubes
 from footplant.kernels.surface import distance as tube_distance
 from footplant.kernels.transfer import Correspondence
 
+(
+    HEADROOM, TRUNK_HEADROOM, KEEP_PLACE, KEEP_TURN, SLOW, FAST, SLOW_RISE, FAST_RISE, GRIPS, LEAST_PEAK, TURN_SHARE,
+    LEGS_APART, URGENT,
+) = range(13)  # fmt: skip
+"""Indices of `Stage.tuning`."""
+GRIP = 12
+"""Column of `Limbs.holds`: the grip over the ground."""
 BLEND = 0.02
 """Metres over which neighbouring segments of a body blend into one surface."""
 
@@ -32,7 +39,11 @@ class Puppet(NamedTuple):
     lengths: NDArray
     """(4,) metres; length of each limb at full extension."""
     spine: NDArray
-    """(2,) int64; the joint of the root's orientation and the first vertebra (−1: none)."""
+    """(1+V,) int64; the joint of the root's orientation, then the vertebrae from below."""
+    carries: NDArray
+    """(1+V, 4) int64; 1 where that joint carries the limb."""
+    uppers: NDArray
+    """(4,) metres; length of each upper arm and thigh."""
     probes: NDArray
     """(2, 3, 4) points of each arm that must stay out of the body: wrist, palm and finger tips in the hand's frame (3)
     and the thickness there, metres."""
@@ -42,6 +53,10 @@ class Puppet(NamedTuple):
     """(N, 2) joints of trunk, head and knees that must stay out of the scene, and their thickness, metres."""
     parts: NDArray
     """(J,) int64; what moves each joint: 0 the trunk, 1 + limb the wrist (ankle) of a limb, −1 the rest of a limb."""
+    owners: NDArray
+    """(J,) int64; the limb that a joint belongs to; −1: none."""
+    segments: NDArray
+    """(2, 2) int64; the tubes of thigh and shin of each leg."""
 
 
 class Stage(NamedTuple):
@@ -59,6 +74,8 @@ class Stage(NamedTuple):
     """Whether the root is estimated in closed form before the numerical search (section 5.1)."""
     margin: float
     """Metres from the target's body at which arms begin to be pushed away; larger for a thicker body."""
+    tuning: NDArray
+    """(13,) numbers of `PuppetSettings`, at the indices above."""
 
 
 class Target(NamedTuple):
@@ -92,6 +109,8 @@ class Clock(NamedTuple):
     """Seconds."""
     started: bool
     """False at the first frame."""
+    bound: float
+    """Largest acceleration that is allowed, m/s²."""
 
 
 class Limbs(NamedTuple):
@@ -130,6 +149,15 @@ class Limbs(NamedTuple):
     """(4, 2, 9) position, velocity and target of elbow and wrist (knee and ankle) of each limb."""
     hanging: NDArray
     """(2, J, 3) positions of descendants of a wrist or ankle relative to it, metres, and velocities."""
+    bends: NDArray
+    """(1+V, 9) rotation vectors of hips and vertebrae from their captured orientations, as in `_pace.limit_turn`."""
+    settles: NDArray
+    """(2, 9) shift of each touching palm onto the skin, metres, as in `_pace.limit_turn`."""
+    turns: NDArray
+    """(2, 9) rotation vector of each hand from its captured orientation, radians, as in `_pace.limit_turn`."""
+    apart: NDArray
+    """(2, 8) shift of each ankle away from the other leg, metres, its rate, the swivel of its knee, radians, and its
+    rate."""
     holds: NDArray
     """(6, 15) for heel, ball and toe of each foot: requested position, hold offset, metres, velocity of the performer's
     point, m/s, its position, grips over the ground and vertically, and mean speed."""
@@ -156,13 +184,13 @@ class Work(NamedTuple):
     """(8, 3) vectors from wrist or ankle to the target's contact points, metres; hands and feet keep their
     orientation."""
     goals: NDArray
-    """(4, 3) goals of wrists and ankles in the scene, metres."""
+    """(8, 3) goals in the scene of wrists and ankles, then of elbows and knees, metres."""
     centers: NDArray
-    """(4, 3) centres of the balls that the root must stay in, metres."""
+    """(8, 3) centres of the balls that the root must stay in, metres."""
     radii: NDArray
-    """(4,) metres."""
+    """(8,) metres."""
     order: NDArray
-    """(4,) int64; limbs of the balls."""
+    """(8,) int64; limbs of the balls; 4 + limb for its elbow or knee."""
     wrists: NDArray
     """(2, 3) metres."""
     pushes: NDArray
@@ -180,11 +208,11 @@ class Work(NamedTuple):
     scratch: NDArray
     """(8, 4) for a limb."""
     normal: NDArray
-    """(9, 9) normal equations of the body step."""
+    """(N, N) normal equations of the body step; N = 6 + 3V."""
     factor: NDArray
-    """(9, 9)."""
+    """(N, N)."""
     vector: NDArray
-    """(3, 9)."""
+    """(4, N)."""
     accelerations: NDArray
     """(J, 3) of the copied joints, m/s²."""
     late: NDArray
@@ -195,27 +223,37 @@ class Work(NamedTuple):
     """(3,) how firmly heel, ball and toe of a foot are held, 0 to 1."""
     turned: NDArray
     """(4, 4) rotation of each limb's end from the captured one."""
+    firm: NDArray
+    """(2,) how much each palm is put on the skin, 0 to 1."""
+    urgent: NDArray
+    """(2,) how much each arm may accelerate by `PuppetSettings.urgent`, 0 to 1."""
+    ankles: NDArray
+    """(2, 5) where each ankle is put, metres, the share of its length from which the leg is extended less, and how much
+    it is not."""
 
 
-def new_limbs(joints: int) -> Limbs:
-    """Return the state before the first frame, for so many joints."""
+def new_limbs(joints: int, vertebrae: int) -> Limbs:
+    """Return the state before the first frame, for so many joints, those of `Puppet.spine` among them."""
     return Limbs(
         np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
         np.zeros((2, 2, 8)), np.zeros((2, 6)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
-        np.zeros((2, joints, 3)), np.zeros((6, 15)),
+        np.zeros((2, joints, 3)), np.zeros((vertebrae, 9)), np.zeros((2, 9)), np.zeros((2, 9)), np.zeros((2, 8)),
+        np.zeros((6, 15)),
     )  # fmt: skip
 
 
-def new_work(performer: int, target: int) -> Work:
-    """Return a workspace for so many joints."""
+def new_work(performer: int, target: int, vertebrae: int) -> Work:
+    """Return a workspace for so many joints, the joints of `Puppet.spine` among them."""
+    unknowns = 3 + 3 * vertebrae
     return Work(
         np.zeros((1, performer, 3)), np.zeros((1, performer, 4)), np.zeros((1, target, 4)), np.zeros((1, 3)),
-        np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((4, 3)),
-        np.zeros((4, 3)), np.zeros(4), np.zeros(4, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3, 4)),
-        np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)),
-        np.zeros((3, 9)), np.zeros((target, 3)), np.zeros(3), np.zeros((2, 3)), np.zeros(3),
-        np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)),
+        np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((8, 3)),
+        np.zeros((8, 3)), np.zeros(8), np.zeros(8, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3, 4)),
+        np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((unknowns, unknowns)),
+        np.zeros((unknowns, unknowns)), np.zeros((4, unknowns)), np.zeros((target, 3)), np.zeros(3),
+        np.zeros((2, 3)), np.zeros(3),
+        np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)), np.zeros(2), np.zeros(2), np.zeros((2, 5)),
     )  # fmt: skip
 
 

@@ -1,0 +1,148 @@
+"""Body–body avoidance of a crowd: proxies of the characters, and rows that keep them out of one another.
+
+Every character is ten capsules around trunk, head and limb bones, with the radii of its skin (`humanoid.body_proxy`).
+Where two characters overlap, the limb that is in the way makes way: a half-space row on the point of its bone that is
+nearest to the other body. Two limbs share the way; a trunk stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.humanoid.body_proxy import SEGMENTS
+from footplant.humanoid.body_shell import surface_of
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Character, Point
+
+NEAR = 0.04
+"""Metres between two bodies from which rows keep them apart, so that they hold before bodies overlap."""
+ROWS_EACH = 8
+"""Most of these rows of one character: the deepest count."""
+MOST = 4096
+"""Most contacts of two groups that are looked at."""
+_BONES = (
+    ("hips", "neck", "chest", False), ("head", "head", "head", False),
+    *((f"{side}_{start}", f"{side}_{end}", f"{side}_{start}", True)
+      for side in ("left", "right")
+      for start, end in (("upper_arm", "lower_arm"), ("lower_arm", "hand"), ("upper_leg", "lower_leg"),
+                         ("lower_leg", "foot"))),
+)  # fmt: skip
+"""Joints between which a capsule lies, the segment whose radius it has, and whether it belongs to a limb."""
+LIMB = np.array([bone[3] for bone in _BONES])
+"""(K,) whether a capsule belongs to a limb."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proxies:
+    """The capsules of a group of characters with one joint tree."""
+
+    starts: NDArray
+    ends: NDArray
+    radii: NDArray
+    reaches: NDArray
+
+    @classmethod
+    def of(cls, characters: Sequence[Character]) -> Proxies:
+        """Return the capsules of characters with one joint tree."""
+        roles = characters[0].require_roles()
+        joints = [(_joint(roles, start), _joint(roles, end)) for start, end, _, _ in _BONES]
+        radii = np.array(
+            [
+                [-1.0 if None in pair else surface_of(body).radius(bone[2], 3) for pair, bone in zip(joints, _BONES)]
+                for body in characters
+            ]
+        )
+        starts, ends = (np.array([0 if j[n] is None else j[n] for j in joints], np.int64) for n in range(2))
+        return cls(starts, ends, radii, np.array([0.75 * body.height for body in characters]))
+
+    def tables(self):
+        """Return the capsules as the kernel takes them."""
+        from footplant.live._crowd_apart import Capsules
+
+        return Capsules(self.starts, self.ends, self.radii, self.reaches)
+
+
+def radius_at(character: Character, point: Point) -> float:
+    """Return the radius of a character's skin about a point of a bone, metres; 0 where nothing is known of it."""
+    names = {joint: role for role, chain in character.require_roles().joints.items() for joint in chain}
+    role = names.get(point.joint, "")
+    segment = role.replace("_foot", "_lower_leg")
+    if segment not in SEGMENTS:
+        return 0.0
+    return surface_of(character).radius(segment, -1 if role.endswith("_foot") else 3)
+
+
+def _joint(roles, name: str) -> int | None:
+    if name == "neck" and name not in roles:
+        name = "head"
+    return roles.get(name)
+
+
+def contacts(one: Proxies, two: Proxies, first: Kinematics, second: Kinematics, *, slack: float = 0.0) -> NDArray:
+    """Return the overlaps (N, 13) of two groups of characters, or of one with itself; see `_crowd_apart.OUT`."""
+    from footplant.live import _crowd_apart as kernel
+
+    found = np.empty((MOST, kernel.OUT))
+    same = one is two
+    count = kernel.overlaps(one.tables(), two.tables(), first.positions, second.positions, same, slack, found)
+    return found[:count]
+
+
+def apart_rows(proxies: Sequence[Proxies], posed: Sequence[Kinematics]) -> list[dict[str, NDArray]]:
+    """Return for each group the rows that keep its characters out of all others: blocks of `make_rows`.
+
+    The plane of a row lies on the skin of a trunk, or half-way between the skins of two limbs; the point is on the
+    limb's bone. Rows that hold already change nothing.
+    """
+    parts: list[list[NDArray]] = [[] for _ in proxies]
+    for one in range(len(proxies)):
+        for two in range(one, len(proxies)):
+            found = contacts(proxies[one], proxies[two], posed[one], posed[two], slack=-NEAR)
+            if not len(found):
+                continue
+            first, second = LIMB[found[:, 1].astype(int)], LIMB[found[:, 4].astype(int)]
+            # the share of the way that the first takes: half where both are limbs
+            share = np.where(first & second, 0.5, first.astype(float))
+            own, other = found[first], found[second]
+            way = found[:, 6:9] * found[:, 9:10]
+            parts[one].append(np.column_stack([own[:, 0:3], own[:, 6:10], (share[:, None] * way)[first]]))
+            back = -(1.0 - share[:, None]) * way
+            parts[two].append(np.column_stack([other[:, 3:6], -other[:, 6:9], other[:, 9], back[second]]))
+    return [
+        _block(own, kinematics, np.concatenate(rows) if rows else np.zeros((0, 10)))
+        for own, kinematics, rows in zip(proxies, posed, parts, strict=True)
+    ]
+
+
+def _block(own: Proxies, kinematics: Kinematics, rows: NDArray) -> dict[str, NDArray]:
+    """Return rows (character, capsule, fraction, normal, depth, way) as a block, the deepest of each character."""
+    rows = rows[np.argsort(-rows[:, 6])]
+    order = np.argsort(rows[:, 0], kind="stable")
+    rows = rows[order]
+    _, first, counts = np.unique(rows[:, 0], return_index=True, return_counts=True)
+    rows = rows[np.arange(len(rows)) - np.repeat(first, counts) < ROWS_EACH]
+    character, capsule = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
+    joint, end = own.starts[capsule], own.ends[capsule]
+    start = kinematics.positions[character, joint]
+    bone = rows[:, 2:3] * (kinematics.positions[character, end] - start)
+    place, normal = start + bone, rows[:, 3:6]
+    point = rotation.rotate(rotation.inverse(kinematics.rotations[character, joint]), bone)
+    level = np.sum(normal * (place + rows[:, 7:10]), axis=1)
+    return {
+        "poses": character, "joint": joint, "point": point, "target": np.column_stack([normal, level]),
+    }  # fmt: skip
+
+
+def deepest(proxies: Sequence[Proxies], posed: Sequence[Kinematics]) -> float:
+    """Return how deep two characters are in one another, metres; 0 where none are."""
+    worst = 0.0
+    for one in range(len(proxies)):
+        for two in range(one, len(proxies)):
+            found = contacts(proxies[one], proxies[two], posed[one], posed[two])
+            worst = max(worst, float(found[:, 9].max(initial=0.0)))
+    return worst
