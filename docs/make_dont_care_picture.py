@@ -91,13 +91,13 @@ def main() -> None:
         axis.plot(stands[:, 2], np.full(len(stands), -0.10), "^", color=COLORS[title], markersize=6)
         axis.set(title=title, xlim=(-0.4, 6.3), ylim=(-0.17, 1.8), aspect="equal", yticks=[])
         axis.spines[["left", "right", "top"]].set_visible(False)
-    axes[2].set_xlabel("metres; ticks: where the heels stood, triangles: where they stand")
+    axes[2].set_xlabel("metres; ticks: heels before, triangles: heels after")
     width = 0.38
     for number, title in enumerate(asked):
         longer = np.diff((heels(motions[title], plants) - before)[:, 2])
         steps = np.arange(1, 1 + len(longer))
         axes[3].bar(steps + (number - 0.5) * width, 100.0 * longer, width, color=COLORS[title], label=title)
-    axes[3].set(xlabel="step", ylabel="longer by, cm", title="who takes the 30 cm")
+    axes[3].set(xlabel="step", ylabel="longer by, cm", title="how the steps share the 30 cm")
     axes[3].legend(frameon=False)
     axes[3].spines[["right", "top"]].set_visible(False)
     figure.savefig(Path(__file__).resolve().parent / "dont_care.png", dpi=80)
