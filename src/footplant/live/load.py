@@ -15,10 +15,14 @@ import numpy as np
 
 from footplant import rotation
 from footplant.live.faults import Faults
+from footplant.live.protocols import osc
 from footplant.live.protocols.vmc import VmcReceiver
 from footplant.live.stage import PoseEncoder
 from footplant.live.wire import LOOPBACK
 
+MARK = "pose"
+"""Expression whose weight is the number of a pose, exact in 32 bits up to 16 million."""
+_MARKED = osc.encode("/VMC/Ext/Blend/Val", MARK, 0.0)[:-4]
 AFTER = 0.3
 """Seconds to wait for answers after everything is sent."""
 WARM = 1.5
@@ -39,7 +43,7 @@ def run(
     """Send, receive, and measure.
 
     stall: (start, length) seconds in which nothing is sent and then everything at once. jump: when the senders' clocks
-    are set an hour ahead. Latencies are those of poses whose stamp came back, sent to received, on this process's
+    are set an hour ahead. Latencies are those of poses whose number came back, sent to received, on this process's
     clock. Poses sent in the first `WARM` seconds are not counted; unanswered are later ones without an answer.
     """
     from footplant import samples
@@ -66,7 +70,7 @@ def run(
         answers.setblocking(False)
         sockets.append(answers)
     receivers = [VmcReceiver() for _ in sockets]
-    sent: dict[float, float] = {}
+    sent: dict[tuple[int, int | None], float] = {}
     latencies: list[float] = []
     received: list[tuple[float, int, np.ndarray]] = []
     not_finite = 0
@@ -88,8 +92,7 @@ def run(
                     not_finite += not np.isfinite(found.rotations).all()
                     if now - begun > WARM and found.time is not None:
                         received.append((found.time, number, found.rotations[found.present].copy()))
-                stamp = _stamp(data)
-                when = sent.pop(stamp, None) if stamp is not None else None
+                when = sent.pop((number, _mark(data)), None)
                 if when is not None and when - begun > WARM:
                     latencies.append(now - when)
             if left <= 0:
@@ -102,10 +105,9 @@ def run(
         frame = frame if frame < count else 2 * count - 2 - frame
         if jump is not None and when > jump:
             stamp += 3600.0
-        # every actor has its own stamps, exact in 32 bits
-        mark = float(np.float32(stamp + actor / 1024.0))
-        data = encoder.encode(motion.root[frame], motion.rotations[frame], mark)
-        sent[mark] = time.perf_counter()
+        # an expression of the performer is that of the avatar: it says which pose is answered
+        data = encoder.encode(motion.root[frame], motion.rotations[frame], stamp, {MARK: float(number)})
+        sent[actor, number] = time.perf_counter()
         senders[actor].sendto(data, (LOOPBACK, in_port))
     listen(time.perf_counter() + AFTER)
     for sock in (*senders, *sockets):
@@ -125,9 +127,10 @@ def run(
     }
 
 
-def _stamp(data: bytes) -> float | None:
-    place = data.find(b"/VMC/Ext/T\x00\x00,f\x00\x00")
-    return float(np.frombuffer(data, ">f4", 1, place + 16)[0]) if place >= 0 else None
+def _mark(data: bytes) -> int | None:
+    """Return the number of the pose that a datagram answers."""
+    place = data.find(_MARKED)
+    return round(float(np.frombuffer(data, ">f4", 1, place + len(_MARKED))[0])) if place >= 0 else None
 
 
 def _largest_speed(received: list[tuple[float, int, np.ndarray]], actors: int) -> float:

@@ -97,6 +97,7 @@ class LiveStage:
         self._heard: dict[Hashable, float] = {}
         self._sources: dict[tuple[Hashable, str], tuple[Actor, Source]] = {}
         self._counts: Counter = Counter()
+        self._puppeteers: dict[Hashable, Puppeteer] = {}
         self._shown: list[Shown] = []
 
     def feed(self, data: bytes, sender: Hashable, now: float) -> int:
@@ -127,6 +128,9 @@ class LiveStage:
     def _advance(self, now: float) -> None:
         """Let everything happen that is due by `now`, in its order."""
         self.now = max(self.now, now)
+        for one in self.actors:
+            if now - one.due > STREAM.behind:
+                one.skip(now)
         while True:
             moment, sender, actor = now, None, None
             for one in self.actors:
@@ -180,9 +184,20 @@ class LiveStage:
             return self.actors[0] if len(self.actors) == 1 else None
         if len(self.actors) >= self.most_actors:
             return None
-        actor = Actor(self.target, self.make, self.settings, named or f"actor {len(self.actors) + 1}")
+        actor = Actor(self.target, self._puppeteer, self.settings, named or f"actor {len(self.actors) + 1}")
         self.actors.append(actor)
         return actor
+
+    def _puppeteer(self, performer: Character, target: Character) -> Puppeteer:
+        """Return a puppeteer for a performer: one drives all actors with the same proportions."""
+        skeleton = performer.skeleton
+        key = (skeleton.names, skeleton.offsets.tobytes(), skeleton.rest.tobytes())
+        found = self._puppeteers.get(key)
+        if found is None:
+            if len(self._puppeteers) >= MOST_SENDERS:
+                self._puppeteers.clear()
+            found = self._puppeteers[key] = self.make(performer, target)
+        return found
 
     def _forget(self, now: float) -> bool:
         """Forget the sender that has been silent longest; False if all of them are sending."""
