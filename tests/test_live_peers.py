@@ -14,6 +14,7 @@ import pytest
 
 import live_made
 import node_env
+import vrm_made
 from footplant import rotation
 from footplant.live.protocols import osc, vmc
 
@@ -202,3 +203,98 @@ def test_peers_read_a_walking_character():
     assert bones["Hips"][1] == pytest.approx(motion.root[0, 1], abs=1e-5)
     assert all(abs(np.linalg.norm(row[3:]) - 1.0) < 1e-5 for row in bones.values())
     assert json.dumps(list(bones))
+
+
+# expressions, eyes and fingers
+
+
+WEIGHTS = {"Joy": 0.75, "Blink_L": 1.0, "あ": 0.25}
+
+
+def through(data: list[bytes], avatar) -> bytes:
+    """Return what an avatar gets from a performer's datagrams, the last of them."""
+    from footplant.live.actor import ActorSettings
+    from footplant.live.stage import LiveStage, PoseEncoder
+
+    stage, encoder, replies = LiveStage("vmc", avatar, settings=ActorSettings(latency=0.0)), None, []
+    for number, one in enumerate(data):
+        stage.feed(one, "app", number / 60.0)
+        for shown in stage.poses(number / 60.0):
+            encoder = encoder or PoseEncoder("vmc", avatar)
+            replies.append(encoder.encode(shown.pose.root, shown.pose.rotations, shown.time, shown.expressions))
+    return replies[-1]
+
+
+@pytest.fixture(scope="module")
+def vrm(tmp_path_factory):
+    """Return a VRM avatar with eyes and fingers."""
+    from footplant.io import load_character
+
+    path = tmp_path_factory.mktemp("vrm") / "avatar.vrm"
+    path.write_bytes(vrm_made.made("1").glb())
+    return load_character(path)
+
+
+def performed(turned: dict[str, np.ndarray]) -> list[bytes]:
+    """Return datagrams of a T-pose with some bones turned and with expressions, as python-osc writes them."""
+    builder = pytest.importorskip("pythonosc.osc_bundle_builder")
+    from pythonosc.osc_message_builder import OscMessageBuilder
+
+    from footplant import humanoid, samples
+    from footplant.live.avatar import Avatar
+
+    character = samples.load_character("sally")
+    body = Avatar(character)
+    rest = humanoid.reference_pose(character.skeleton, character.roles)
+    local = dict(zip(body.names, body.pose(character.skeleton.rest_world[0][0], rest).copy()))
+    for name, turn in turned.items():
+        # the made avatar faces +z, a performer's T-pose −z
+        x, y, z = vrm_made.PLACES[name[0].lower() + name[1:]][1]
+        local[name] = np.concatenate([[-x, y, -z], turn])
+    data = []
+    for frame in range(12):
+        bundle = builder.OscBundleBuilder(builder.IMMEDIATELY)
+        messages = [("/VMC/Ext/T", (frame / 60.0,))]
+        for name, (x, y, z, qw, qx, qy, qz) in local.items():
+            messages.append(("/VMC/Ext/Bone/Pos", (name, x, y, -z, -qx, -qy, qz, qw)))
+        messages += [("/VMC/Ext/Blend/Val", item) for item in WEIGHTS.items()] + [("/VMC/Ext/Blend/Apply", ())]
+        for address, arguments in messages:
+            message = OscMessageBuilder(address)
+            for value in arguments:
+                message.add_arg(value, "s") if isinstance(value, str) else message.add_arg(float(value), "f")
+            bundle.add_content(message.build())
+        data.append(bundle.build().dgram)
+    return data
+
+
+def test_expressions_eyes_and_fingers_arrive_at_an_avatar(vrm):
+    packets = pytest.importorskip("pythonosc.osc_packet")
+    turn = rotation.from_axis_angle(np.array([0.0, 1.0, 0.0]), np.array(0.3))
+    bones = ("LeftEye", "RightEye", "LeftIndexProximal")
+    reply = through(performed(dict.fromkeys(bones, turn)), vrm)
+    messages = [timed.message for timed in packets.OscPacket(reply).messages]
+    assert {m.params[0]: m.params[1] for m in messages if m.address == "/VMC/Ext/Blend/Val"} == WEIGHTS
+    assert sum(m.address == "/VMC/Ext/Blend/Apply" for m in messages) == 1
+    found = {m.params[0]: m.params[1:] for m in messages if m.address == "/VMC/Ext/Bone/Pos"}
+    for name in bones:
+        qx, qy, qz, qw = found[name][3:]
+        assert np.degrees(rotation.angle(np.array([qw, -qx, -qy, qz]), turn)) < 1.0
+
+
+def test_expressions_of_vmcp_both_ways():
+    events = pytest.importorskip("vmcp.events")
+    protocol = pytest.importorskip("vmcp.protocol")
+    seen = {}
+    for message in osc.decode(vmc.VmcSender(vmc.PLAN.names).encode(VALUES, 1.25, WEIGHTS)):
+        if message.address == events.BlendShapeEvent.ADDRESS_PATTERN:
+            event = events.BlendShapeEvent.from_message_data("test", message.address, message.arguments)
+            seen[event.key] = event.value
+    assert seen == WEIGHTS
+    keys = protocol.BlendShapeKey("Keys", {"JOY": "Joy"})
+    address, _, (name, weight) = protocol.blendshape(keys["JOY"], 0.5)
+    data = [osc.encode(address, str(name), weight)]
+    data.append(osc.encode(protocol.blendshape_apply()[0]))
+    receiver = vmc.VmcReceiver()
+    samples = receiver.feed(osc.bundle(data), 0.0) + receiver.poll(9.0)
+    assert samples[0].expressions == {"Joy": 0.5}
+    assert not samples[0].present.any()

@@ -332,6 +332,8 @@ class Actor:
         assert self.performer is not None
         if self._waiting:
             return True
+        if self.poses % 4:
+            return False
         fresh = now - self._seen < STREAM.lapse
         self._changed = self._changed + 1 if self.performer.differs(self._positions, fresh) else 0
         if self._changed < STREAM.other_poses or self.settings.calibrate:

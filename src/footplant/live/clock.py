@@ -40,7 +40,8 @@ class SenderClock:
         self._delays: deque[tuple[float, float]] = deque()
         """Arrival and delay of poses of the last seconds, delays increasing: the first is the smallest."""
         self._waits = np.zeros(CLOCK.waits)
-        self._waited = 0
+        self._waited = self._jitter_at = 0
+        self._jitter = 0.0
         self._behind: list[tuple[float, float]] = []
         self._flood = False
 
@@ -87,11 +88,12 @@ class SenderClock:
     @property
     def jitter(self) -> float:
         """Seconds within which nearly all poses can be used."""
-        known = self._waits[: min(self._waited, len(self._waits))]
-        if len(known) < 8:
-            return 0.0
-        place = int(CLOCK.in_time * (len(known) - 1))
-        return max(float(np.partition(known, place)[place]), 0.0)
+        if self._waited - self._jitter_at >= 8:
+            self._jitter_at = self._waited
+            known = self._waits[: min(self._waited, len(self._waits))]
+            place = int(CLOCK.in_time * (len(known) - 1))
+            self._jitter = max(float(np.partition(known, place)[place]), 0.0)
+        return self._jitter
 
     @property
     def rate(self) -> float:
@@ -118,7 +120,7 @@ class SenderClock:
     def _judge_stamps(self) -> None:
         """Use stamps if they follow the arrivals at least as well as equal intervals do, and seldom stand still."""
         pairs = self._pairs
-        if len(pairs) < CLOCK.judged or len(pairs) % 4:
+        if len(pairs) < CLOCK.judged or (self._is_judged and self.poses % 8):
             return
         claimed, passed = np.array(pairs).T
         self._is_judged = True
@@ -158,7 +160,8 @@ class SenderClock:
         while now - self._delays[0][0] > CLOCK.memory:
             self._delays.popleft()
         shift = min(max(self._smallest, -CLOCK.slower * step), CLOCK.faster * step)
-        self._delays = deque((when, delay - shift) for when, delay in self._delays)
+        if shift:
+            self._delays = deque((when, delay - shift) for when, delay in self._delays)
         return made + shift
 
     def _restart(self) -> None:

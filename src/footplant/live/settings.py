@@ -100,8 +100,8 @@ class StreamSettings:
     """Seconds of silence after which a new sender takes a silent actor over."""
     other_lengths: float = 0.04
     """Relative difference of bone lengths that makes another performer; senders' own noise stays below 1 %."""
-    other_poses: int = 12
-    """Consecutive poses with other lengths or bones before the performer is measured anew."""
+    other_poses: int = 3
+    """Consecutive looks, one every four poses, at other lengths or bones before the performer is measured anew."""
     crossfade: float = 0.4
     """Seconds in which the character goes over to a new performer."""
     position_noise: float = 0.002

@@ -148,6 +148,8 @@ class VmcReceiver:
         self._fresh = np.zeros(len(PLAN), bool)
         self._age = np.full(len(PLAN), EXPECTED_WITHIN)
         self._root: tuple[NDArray, NDArray] | None = None
+        """None at the origin."""
+        self._root_numbers: tuple[float, ...] = ()
         self._time: float | None = None
         self._forward = True
         self._overtaken = self._headed = 0
@@ -321,10 +323,15 @@ class VmcReceiver:
         if numbers is None:
             self.ignored += 1
             return
+        if numbers == self._root_numbers:
+            return
+        self._root_numbers = numbers
         values = np.array([numbers])
         places, turns, sane = checked(values[:, :3] * _MIRROR[:3], values[:, _W_FIRST] * _MIRROR[3:])
         if sane[0]:
-            self._root = places[0], turns[0]
+            # most senders leave it at the origin
+            still = not places.any() and turns[0, 0] == 1.0
+            self._root = None if still else (places[0], turns[0])
         else:
             self.ignored += 1
 
