@@ -39,7 +39,7 @@ from footplant.problem import Progress, Report, Status
 from footplant.quality.measure import ConstraintQuality
 from footplant.quality.robot import RobotQuality, measure_robot
 from footplant.result import ClipSource, as_clip
-from footplant.solve.robot.goals import Goals, goals_of, goals_of_robot
+from footplant.solve.robot.goals import Goals, goals_of, goals_of_robot, leg_length
 from footplant.solve.robot.solve import solve_robot
 from footplant.transfer import transfer
 
@@ -47,6 +47,8 @@ RobotSource = str | Path | Mechanism | RobotBody
 """What is accepted as a robot: an MJCF or URDF file, or one that is loaded."""
 REACHED = 1.0
 """Millimetres: a planted point nearer than this to its place is reached."""
+SAME_LEVEL = 0.1
+"""Leg lengths: footplants within this of the lowest ones stand on the same level."""
 STILL_WITHIN = 0.0035
 """Body heights (6 mm): a contact is lengthened to frames in which its point is nearer than this to its place."""
 STILL_TIME = 0.1
@@ -201,7 +203,7 @@ def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool, ground: Ground | s
         for plant in plants
         if plant.frames and plant.point in parts
     ]
-    level = float(np.median([place[1] for *_, place in held])) if held else _lowest(copied, body)
+    level = _floor_level(np.array([place[1] for *_, place in held]), body) if held else _lowest(copied, body)
     return goals_of(body, copied, held, level, palms=palms)
 
 
@@ -268,6 +270,11 @@ def _to_stillness(contacts: Contacts, clip: Clip, source: Kinematics) -> Contact
 def _nearest(tracks: NDArray, frame: int, other: int) -> float:
     """Return the smallest distance between two frames of some tracks (N, F, 3), metres."""
     return float(np.linalg.norm(tracks[:, frame] - tracks[:, other], axis=1).min())
+
+
+def _floor_level(heights: NDArray, body: RobotBody) -> float:
+    """Return the height of the lowest level that footplants share, metres: who steps off a box lands on the floor."""
+    return float(np.median(heights[heights < np.percentile(heights, 10) + SAME_LEVEL * leg_length(body)]))
 
 
 def _lowest(motion: Motion, body: RobotBody) -> float:
