@@ -195,7 +195,8 @@ def settle_touch(target, importance, arm, firm, work):
             limbs_part += 0.0 if target.trunk[k] else part
         if total <= 1e-30:
             return 0.0
-        on_limb = limbs_part / total
+        # where the belly is thicker than the performer's it is in the way
+        on_limb = limbs_part / total * (1.0 - share((stage.margin - THICK) / THICK))
         share_of = firm / total
         wrist[0], wrist[1], wrist[2] = wrist[0] + share_of * x, wrist[1] + share_of * y, wrist[2] + share_of * z
         if limbs_part > 0.0:
