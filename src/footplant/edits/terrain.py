@@ -49,6 +49,7 @@ from footplant.feet.steps import (
 )
 from footplant.feet.swing import move_feet_to_ground
 from footplant.feet.tiptoe import places_at_toe_tips, with_toe_tips
+from footplant.grounds import direction
 from footplant.io.ground_files import Course, load_ground
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -175,10 +176,13 @@ def _footings(
 ) -> list[Footing]:  # fmt: skip
     """Return the footing of each step; of a planned one, at its planned place."""
     moved, turns = (places, None) if plan is None else plan.places(places)
-    farthest = None if plan is None else PLANNED_FARTHEST
-    found = [find_footing(step, pair, target, level, ground, farthest) for step, pair in zip(steps, moved)]
-    if turns is None:
-        return found
+    if plan is None or turns is None:
+        return [find_footing(step, pair, target, level, ground) for step, pair in zip(steps, moved)]
+    ways = direction(plan.bases[:, 2] + turns)
+    found = [
+        find_footing(step, pair, target, level, ground, PLANNED_FARTHEST, ahead)
+        for step, pair, ahead in zip(steps, moved, ways)
+    ]
     return [
         replace(
             footing,

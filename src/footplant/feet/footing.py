@@ -63,20 +63,22 @@ class Footing:
 
 
 def find_footing(
-    step: Step, places: Places, target: Character, level: Ground, ground: Ground, farthest: float | None = None
-) -> Footing:
+    step: Step, places: Places, target: Character, level: Ground, ground: Ground, farthest: float | None = None,
+    ahead: NDArray | None = None,
+) -> Footing:  # fmt: skip
     """Return the footing of a step on uneven ground: vertically above or below it, or beside it if there is an edge.
 
     Heel and ball are put on the surface at the distance that they have on the foot. A height above the level ground is
     kept. The foot is aligned with the surface: pitch and yaw by the line from heel to ball, roll by the normal.
-    farthest: metres by which the step may be moved; None: as in `FootingSettings`.
+    farthest: metres by which the step may be moved; None: as in `FootingSettings`. ahead: (2,) direction (x, z) of a
+    foot of which only one end is in contact, so that the ground is to support all of it; None: only that end.
     """
     farthest = FOOTING_SETTINGS.farthest * target.height if farthest is None else farthest
     planted = [place for place in places if place is not None]
     middle = np.mean(planted, axis=0)
     line = planted[-1] - planted[0]
     above = float(middle[1] - level.height(middle[None, ::2])[0])
-    shift, support, surface = _find_support(step, places, target, ground, farthest)
+    shift, support, surface = _find_support(sole_samples(step, places, target, ahead), target, ground, farthest)
     heel, ball = (None if place is None else _on_ground(place + shift, surface, above) for place in places)
     base = normal_of(level, middle[None, ::2])[0]
     normal = normal_of(surface, (middle + shift)[None, ::2])[0]
@@ -137,15 +139,12 @@ _SUPPORTS = (
 may be higher. A foot next to a riser could not swing away from it, or come down beside it."""
 
 
-def _find_support(
-    step: Step, places: Places, target: Character, ground: Ground, farthest: float
-) -> tuple[NDArray, str, Ground]:
+def _find_support(samples: NDArray, target: Character, ground: Ground, farthest: float) -> tuple[NDArray, str, Ground]:
     """Return the smallest horizontal shift (3,) that finds support, what is supported, and the surface to plant it on.
 
-    A partly supported foot is planted on the tangent plane of the supported part.
+    samples: (S, 3) along the sole. A partly supported foot is planted on the tangent plane of the supported part.
     """
     settings = FOOTING_SETTINGS
-    samples = sole_samples(step, places, target)
     along = (samples[-1] - samples[0]) * [1.0, 0.0, 1.0]
     length = float(np.linalg.norm(along))
     along = along / length if length > 1e-9 else rotation.AXES["z"]
