@@ -8,8 +8,9 @@ python benchmarks/footstep_edits.py [EDITS]
 
 from __future__ import annotations
 
+import argparse
+import json
 import random
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -99,4 +100,9 @@ def run(edits: int = 200, clips: tuple[str, ...] = CLIPS, seed: int = 1, frames:
 
 
 if __name__ == "__main__":
-    print(run(*(int(word) for word in sys.argv[1:2])))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("edits", nargs="?", type=int, help="how many edits are made (default: 200)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
+    options = parser.parse_args()
+    figures = run() if options.edits is None else run(options.edits)
+    print(json.dumps(figures) if options.json else figures)

@@ -12,6 +12,7 @@ acceleration over the source's.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from itertools import pairwise
@@ -134,6 +135,7 @@ def main() -> None:
     for name in ("clips", "grounds", "to"):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     options = parser.parse_args()
     if options.pictures:
         options.pictures.mkdir(parents=True, exist_ok=True)
@@ -154,7 +156,11 @@ def main() -> None:
                     print(f"{name}: {error}", file=sys.stderr)
                     continue
                 rows.setdefault(ground_name, []).append(found)
-                print(f"{name:38}", " ".join(f"{value:6.2f}" for value in found), flush=True)
+                if not options.json:
+                    print(f"{name:38}", " ".join(f"{value:6.2f}" for value in found), flush=True)
+    if options.json:
+        print(json.dumps({ground: np.nanmedian(np.array(values), axis=0).tolist() for ground, values in rows.items()}))
+        return
     print(f"\n{'median (worst)':38} {HEAD}")
     for ground_name, values in rows.items():
         table = np.array(values)
