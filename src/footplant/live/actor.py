@@ -38,8 +38,10 @@ class ActorSettings:
 
     calibrate: bool = False
     """Wait for a T-pose or N-pose to measure the performer's proportions."""
-    half_life: float = 0.013
-    """Half-life of the filter, seconds; 0: no filter, gaps are still bridged."""
+    half_life: float = 0.002
+    """Half-life of the filter, seconds; 0: no filter, gaps are still bridged. At 60 Hz, 0.002 raises the peak
+    acceleration of no hand or foot in a kick, a run and a clap; 0.004 doubles it at a foot that lands, 0.013 raises it
+    up to 4.7 times. Noisy sensors want more."""
     lag: float = 0.025
     """Seconds by which a filtered pose is shown later than it was made, at least: the smoother's look-ahead."""
     gaps: Gaps = field(default_factory=Gaps)
