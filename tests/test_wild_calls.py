@@ -64,6 +64,7 @@ from footplant.edits import (
     drag,
     everyday,
     fit,
+    jump,
     merge,
     morph,
     morphology_independent,
@@ -1081,6 +1082,9 @@ DEAR: dict[str, Draw] = {
             touch=d(st.booleans()),
         )
         and None
+    ),
+    "jump": lambda d: jump.jump(
+        d(clips), longer=d(real(0.2)), higher=d(real(0.1)), number=d(st.one_of(st.none(), st.integers(-2, 3)))
     ),
     "morph": lambda d: morph.morph(d(clips), d(st.lists(characters, max_size=2))),
     "fit": lambda d: fit.fit(

@@ -183,7 +183,8 @@ def write_beside(target: Path, clips: Sequence[Clip], overwrite: bool) -> str:
     if beside.exists() and not overwrite:
         return f"{beside} exists already and was left; --overwrite replaces it"
     try:
-        save(beside, clips[0], **({"takes": clips} if len(clips) > 1 else {}))
+        further: dict[str, Any] = {"takes": clips} if len(clips) > 1 else {}
+        save(beside, clips[0], **further)
     except FootplantError as error:
         return f"no {beside.name} was written: {error}"
     return f"viewers of VRM play {beside.name}, which was written beside it"
