@@ -369,6 +369,7 @@ def test_after_kill_9_the_last_edit_comes_back(browser, tmp_path):
         # the old tab finds its way back by itself, with its session
         page.wait("() => document.querySelector('.away') === null && window.__fp.ready()")
         page.wait_for_edits(1)
+        page.wait("() => window.__fp.positions(100).some((value) => value !== 0)")
         assert np.array_equal(page.positions(100), edited)
         assert page.history() == ["Drag left palm at 100"]
     finally:

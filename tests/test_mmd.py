@@ -110,6 +110,7 @@ def test_motion_without_its_model(tmp_path):
     assert footplant.load(path, skeleton=tmp_path / "b.pmx").character.skin is not None
 
 
+@pytest.mark.quick
 def test_inverse_kinematics_switched_off():
     """From the frame where it is off, the leg has the turns of its keys."""
     keys = {"左足ＩＫ": [(0, (0, 2, -1), STILL)], "左足": [(0, (0, 0, 0), STILL)], "右足": [(10, (0, 0, 0), STILL)]}
@@ -122,6 +123,7 @@ def test_inverse_kinematics_switched_off():
     np.testing.assert_allclose(knee[6:, 0], 1.0)
 
 
+@pytest.mark.quick
 def test_kinds_of_indices_and_of_vertices():
     made = dressed_model()
     for encoding, bone, vertex in ((0, 1, 2), (1, 2, 4), (0, 4, 2)):
