@@ -52,10 +52,13 @@ def released_heels(
 ) -> tuple[Motion, list[Step], Contacts]:
     """Return the motion with heels raised where ankles bend too far, and steps and contacts that let go of them then.
 
-    motion: on uneven ground, an initial guess; level: the same on the level, whose own dorsiflexion is allowed.
+    motion: on uneven ground, an initial guess; level: the same on the level, whose own dorsiflexion is allowed. A foot
+    without toe joint keeps its heel down: rolling onto its ball would push its tip into the ground.
     """
     steps, plants = list(steps), list(contacts.plants)
     for side in ("left", "right"):
+        if f"{side}_toes" not in character.roles:
+            continue
         first = _excess(motion, level, character, side)
         if np.abs(first).max(initial=0.0) < 1e-3:
             continue
