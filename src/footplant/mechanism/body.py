@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from footplant.errors import HumanoidError
 from footplant.humanoid import find_roles, make_character
 from footplant.mechanism.links import Links, links_of
 from footplant.mechanism.model import Mechanism, Solid
+from footplant.mechanism.solids import SolidTable
 from footplant.skeleton import Character, Point, Roles, Skeleton
 
 SIDES = ("left", "right")
@@ -99,6 +101,11 @@ class RobotBody:
     def mechanism(self) -> Mechanism:
         """Return the mechanism."""
         return self.links.mechanism
+
+    @cached_property
+    def solids(self) -> SolidTable:
+        """Return its collision solids, tabulated."""
+        return SolidTable(self.links)
 
     def rolls(self, side: str) -> bool:
         """Return whether an ankle turns both ways. Without a roll, a foot lies flat only below its hip."""

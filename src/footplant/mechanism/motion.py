@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +130,7 @@ def body_velocities(positions: NDArray, rotations: NDArray, fps: float) -> tuple
     return linear, turned * (fps / frames)[:, None, None]
 
 
+@lru_cache(maxsize=8)
 def robot_character(body: RobotBody) -> Character:
     """Return the robot as a character, one joint per link, y up, with heels and toes as contact points."""
     links = body.links

@@ -25,16 +25,6 @@ def spanning_points(solid: Solid, links: Links) -> tuple[int, NDArray, float]:
     return link, center + points @ turn.T, radius
 
 
-def surface_points(links: Links) -> tuple[NDArray, NDArray, NDArray]:
-    """Return links (P,), places (P, 3) in their frames and radii (P,), metres, of points that span all solids."""
-    found = [spanning_points(solid, links) for solid in links.mechanism.solids]
-    return (
-        np.array([link for link, points, _ in found for _ in points], np.int64),
-        np.concatenate([points for _, points, _ in found]) if found else np.zeros((0, 3)),
-        np.array([radius for _, points, radius in found for _ in points], float),
-    )
-
-
 def _own_points(solid: Solid) -> tuple[NDArray, float]:
     radius, half, _ = solid.size
     if solid.kind == "sphere":
@@ -73,7 +63,10 @@ class NearPairs:
 
 
 class SolidTable:
-    """All solids of a robot, and the pairs of them that may collide."""
+    """All solids of a robot, and the pairs of them that may collide.
+
+    surface: links (P,), places (P, 3) in their frames and radii (P,), metres, of points that span all solids.
+    """
 
     def __init__(self, links: Links) -> None:
         """Tabulate the solids; pairs that overlap in the rest pose are left out."""
@@ -93,6 +86,11 @@ class SolidTable:
             np.array([link for link, _, _ in found], np.int64), np.array([radius for _, _, radius in found], float),
             centers, np.array(reaches, float),
         )  # fmt: skip
+        self.surface = (
+            np.repeat(self.table.links, counts),
+            self.table.points,
+            np.repeat(self.table.radii, counts),
+        )
         solids = mechanism.solids
         self.pairs = np.array(
             [

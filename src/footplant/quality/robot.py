@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
 from footplant.mechanism.motion import Plant, RobotMotion
-from footplant.mechanism.solids import SolidTable, surface_points
 from footplant.serialise import json_ready
 
 SKATING = 0.01
@@ -145,7 +144,7 @@ def measure_robot(
     outside = np.maximum(mechanism.lower - angles, angles - mechanism.upper)
     steps = np.abs(np.diff(angles, axis=0))
     jerk = np.diff(angles, 3, axis=0) * motion.fps**3
-    near = SolidTable(links)
+    near = body.solids
     found = near.near(at, turn, -0.001 * COLLIDING)
     deepest = int(found.gaps.argmin()) if len(found.gaps) else -1
     pair = ""
@@ -179,7 +178,7 @@ def _lowest(
     body: RobotBody, at: NDArray, turn: NDArray, heights: Callable[[NDArray], NDArray] | None = None
 ) -> NDArray:
     """Return how far the lowest point of any solid is above the ground (F,), metres."""
-    links, places, radii = surface_points(body.links)
+    links, places, radii = body.solids.surface
     lowest = np.full(len(at), np.inf)
     groups = [(link, places[links == link], radii[links == link]) for link in np.unique(links)]
     groups += [(sole.link, sole.points, np.zeros(len(sole.points))) for sole in body.soles.values()]
@@ -223,24 +222,17 @@ def zero_moment_points(
     With c the centre of mass, a its acceleration and L the angular momentum about it,
     p = c − (c_z a + (e_z × dL/dt) / m) / (g + a_z). Both ends of the motion have no acceleration.
     """
+    from footplant.quality import _support as kernel
+
     mechanism, links = body.mechanism, body.links
     owners = links.body_links
     places = links.body_places + rotation.rotate(links.body_turns, mechanism.mass_centers)
     axes = rotation.to_matrix(links.body_turns)
-    inertias = axes @ mechanism.inertias @ np.swapaxes(axes, -1, -2)
-    masses = mechanism.masses
-    turns = turn[:, owners]
-    points = at[:, owners] + np.einsum("fbij,bj->fbi", turns, places)
-    center = np.einsum("b,fbi->fi", masses, points) / max(mechanism.mass, 1e-12)
-    velocity = np.diff(points - center[:, None], axis=0) * fps
-    arms = 0.5 * (points[1:] + points[:-1] - center[1:, None] - center[:-1, None])
-    # the rotation vector of a small turn from frame to frame
-    step = np.einsum("fbij,fbkj->fbik", turns[1:], turns[:-1])
-    skew = step - np.swapaxes(step, -1, -2)
-    spin = 0.5 * fps * np.stack([skew[..., 2, 1], skew[..., 0, 2], skew[..., 1, 0]], axis=-1)
-    local = np.einsum("fbji,fbj->fbi", turns[:-1], spin)
-    own = np.einsum("fbij,bjk,fbk->fi", turns[:-1], inertias, local)
-    momentum = np.einsum("b,fbi->fi", masses, np.cross(arms, velocity)) + own
+    inertias = np.ascontiguousarray(axes @ mechanism.inertias @ np.swapaxes(axes, -1, -2))
+    masses, fps = np.ascontiguousarray(mechanism.masses, float), float(fps)
+    center, momentum = np.empty((len(at), 3)), np.empty((max(len(at) - 1, 0), 3))
+    kernel.centers_of_mass(at, turn, owners, places, masses, center)
+    kernel.angular_momenta(at, turn, owners, places, masses, inertias, center, fps, momentum)
     acceleration, torque = np.zeros_like(center), np.zeros_like(center)
     acceleration[1:-1] = np.diff(center, 2, axis=0) * fps**2
     torque[1:-1] = np.diff(momentum, axis=0) * fps
@@ -274,11 +266,11 @@ def support_corners(body: RobotBody, plants: Sequence[Plant], at: NDArray, turn:
         ends = (sole.points - 0.5 * (sole.heel + sole.toe)) @ (sole.toe - sole.heel)
         own = sole.points[ends < 0.0] if plant.part == "heel" else sole.points[ends >= 0.0]
         frames = slice(plant.start, min(plant.end, len(at)))
-        places = at[frames, sole.link, None] + np.einsum("fij,nj->fni", turn[frames, sole.link], own)
-        for frame, each in enumerate(places[:, :, :2], start=plant.start):
-            end = min(counts[frame] + len(each), most)
-            corners[frame, counts[frame] : end] = each[: end - counts[frame]]
-            counts[frame] = end
+        places = at[frames, sole.link, None, :2] + own @ np.swapaxes(turn[frames, sole.link, :2], -1, -2)
+        into = counts[frames, None] + np.arange(len(own))
+        frame, corner = np.nonzero(into < most)
+        corners[plant.start + frame, into[frame, corner]] = places[frame, corner]
+        counts[frames] = np.minimum(counts[frames] + len(own), most)
     return corners, counts
 
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
 from footplant.mechanism.motion import Plant
-from footplant.mechanism.solids import SolidTable, surface_points
 from footplant.solve.robot.balance import balancing_shift
 from footplant.solve.robot.goals import TO_Z_UP, Goals, leg_length
 from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
@@ -77,7 +76,7 @@ class _Problem:
         self.links, self.mechanism = self.body.links, self.body.mechanism
         self.leg = leg_length(self.body)
         self.tree = self.links.tree
-        self.solids = SolidTable(self.links)
+        self.solids = self.body.solids
         self.palms: tuple[Plant, ...] = ()
         self.soft = self._soft()
         self.hard = self._hard()
@@ -285,7 +284,8 @@ class _Problem:
         """
         kernel, s = self.kernel, self.settings
         frames = len(states)
-        kept = self.own_links(columns)[self.hard.floor_links]
+        own, moved = self.own_links(columns), self.moved(columns)
+        kept = own[self.hard.floor_links]
         hard = self.hard._replace(
             floor_links=self.hard.floor_links[kept], floor_places=np.ascontiguousarray(self.hard.floor_places[kept]),
             floor_radii=self.hard.floor_radii[kept], floor_levels=np.zeros((frames, int(kept.sum()))),
@@ -299,7 +299,7 @@ class _Problem:
             np.zeros((frames, count)), np.zeros((frames, count), np.int8), np.zeros((frames, count), np.int8),
         )  # fmt: skip
         renewed = apart and len(self.solids.pairs) > 0
-        pairs = self.near_pairs(states, columns, 0 if apart else None)
+        pairs = self.near_pairs(states if apart else states[:0], own, moved)
         most = frames * max(8, min(points, 24)) + 2 * len(pairs.frames) + 64
         rows = kernel.Rows(
             np.zeros(frames + 1, np.int64), np.empty((most, count)), np.empty(most), np.zeros(most, np.int8),
@@ -315,7 +315,7 @@ class _Problem:
             if 1 <= number <= balance:
                 self.shift_to_balance(states)
             if renewed and number:
-                pairs = self.near_pairs(states, columns)
+                pairs = self.near_pairs(states, own, moved)
             if self.goals.ground is not None:
                 self.level_floor(states, hard)
             kernel.assemble(
@@ -381,11 +381,12 @@ class _Problem:
         """Return the weight that keeps a step short: more and more where steps do not settle."""
         return 1e-3 if number < 5 else 1e-2 * 4.0 ** (number - 5)
 
-    def near_pairs(self, states: NDArray, columns: NDArray, count: int | None = 0):
-        """Return solids that are near each other, where the unknowns of a stage move one of them against the other."""
-        near = self.solids.near(*self.links.pose(states if count is not None else states[:0]), self.settings.near)
-        moved = self.moved(columns)
-        own = self.own_links(columns)
+    def near_pairs(self, states: NDArray, own: NDArray, moved: NDArray):
+        """Return solids that are near each other, where the unknowns of a stage move one of them against the other.
+
+        own, moved: what `own_links` and `moved` return for that stage.
+        """
+        near = self.solids.near(*self.links.pose(states), self.settings.near)
         apart = (moved[near.links[:, 0]] != moved[near.links[:, 1]]).any(axis=1)
         chosen = np.flatnonzero(apart & own[near.links].all(axis=1))
         radii = self.solids.table.radii[self.solids.pairs[near.pairs[chosen]]].sum(axis=1)
@@ -415,7 +416,7 @@ class _Problem:
 
 def floor_points(body: RobotBody) -> tuple[NDArray, NDArray, NDArray]:
     """Return links (P,), places (P, 3) and radii (P,) of points that span all solids, and soles without solids."""
-    links, places, radii = surface_points(body.links)
+    links, places, radii = body.solids.surface
     for sole in body.soles.values():
         if sole.link not in links:
             links = np.concatenate([links, np.full(len(sole.points), sole.link)])
