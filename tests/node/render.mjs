@@ -1,7 +1,8 @@
 // Pictures of GLB, VRM and FBX files as three.js draws them in a headless Chromium: one row a file, one cell a moment.
 // in:  {chromium, out, width, height, view?, rows: [{path, title?, times: [seconds], view?, size?, animation?, floor?}]}
 //      a list of times in place of a time draws them all over one another in one cell; eye: metres of height to look at
-// out: {rows: [{bones, animations}]}; the picture is written to `out`. view: front, side, corner or back.
+//      size: how tall the character is in the file's unit, or 'fit'
+// out: {rows: [{bones, animations, size}]}; the picture is written to `out`. view: front, side, corner or back.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
