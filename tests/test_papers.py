@@ -16,7 +16,8 @@ NUMBERED = {
         {"equation": range(1, 8), "figure": range(1, 7), "Table": (1,)},
     ),
     "Gleicher 2001": (
-        "2.2 3.1 3.2 3.3 3.3.1 3.4 3.5 3.6 4.1 4.1.1 4.1.2 4.1.3 4.2.1 4.3 4.4 5.1.1 5.1.2 5.2 5.3 5.4 5.5",
+        "2.1 2.2 2.2.1 3.1 3.2 3.3 3.3.1 3.4 3.5 3.6 4.1 4.1.1 4.1.2 4.1.3 4.2 4.2.1 4.3 4.4 5.1 5.1.1 5.1.2 5.2 5.3 5.4 "
+        "5.5",
         {"figure": range(1, 15)},
     ),
     "Kulpa, Multon & Arnaldi 2005": (
@@ -25,14 +26,13 @@ NUMBERED = {
     ),
     "Macleod 2006": (
         "1.1.1 1.1.2 2.1 2.2 3.1 3.2 3.3 4.1",
-        # figures 2 and 3 show results of another work (Gleicher 1998)
-        {"equation": range(1, 7), "figure": (1, *range(4, 14))},
+        {"equation": range(1, 7), "figure": range(1, 14)},
     ),
     "Shin 2002": (
-        "2 3 4 4.1 4.2 5.1 5.2 5.3.1 5.3.2 5.3.3 6 7",
+        "2 2.1 2.2 2.3 3 4 4.1 4.2 5.1 5.2 5.3 5.3.1 5.3.2 5.3.3 6 7 8",
         {
             "equation": [f"{c}.{n}" for c, last in ((3, 10), (4, 5), (5, 14), ("A", 11)) for n in range(1, last + 1)],
-            "figure": ["2.1", *(f"{c}.{n}" for c, last in ((4, 4), (5, 9), (7, 6)) for n in range(1, last + 1))],
+            "figure": [f"{c}.{n}" for c, last in ((2, 2), (4, 4), (5, 9), (7, 6), ("A", 4)) for n in range(1, last + 1)],
             "Table": ("7.1", "7.2"),
         },
     ),

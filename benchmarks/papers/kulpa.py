@@ -1,4 +1,4 @@
-"""Section 10 of Kulpa, Multon & Arnaldi (Eurographics 2005): the fight, unreachable wrists, priorities, areas.
+"""Sections 10 and 11 of Kulpa, Multon & Arnaldi (Eurographics 2005): the fight, unreachable wrists, areas, a handstand.
 
 The fight is `scene:fight`: eight bodies in pairs with a motion of their own each; white kicks at the chest of its
 opponent, red wards the ankle off with the middle of the forearm and punches at the head, white bends back; priorities,
@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,15 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from footplant import io, samples
+from footplant import io, rotation, samples
 from footplant.kinematics import Kinematics
 from footplant.live.crowd import Crowd
 from footplant.live.crowd_reader import scene_from_data
 from footplant.live.crowd_scene import Act, CrowdActor, CrowdScene, Goal, repeated
+from footplant.motion import Motion
 from footplant.normalized import convert, normalize, scale
-from footplant.skeleton import Point
+from footplant.normalized.body import Body
+from footplant.skeleton import Character, Point
 from timing import cpu_seconds, main
 
 RATE, FRAMES = 30.0, 90
@@ -148,7 +151,7 @@ def run() -> dict[str, float]:
         figures[f"kulpa.{kind}.times_faster_than_50_forward_kinematics"] = (
             50e6 * forward / figures[f"kulpa.{kind}.microseconds_a_character"]
         )
-    return figures | priorities() | unchanged()
+    return figures | priorities() | unchanged() | on_hands()
 
 
 def priorities() -> dict[str, float]:
@@ -176,6 +179,42 @@ def unchanged() -> dict[str, float]:
         off = Kinematics(again).positions - Kinematics(clip.motion).positions
         worst = max(worst, float(np.linalg.norm(off, axis=-1).max()))
     return {"kulpa.equation_2.same_lengths_mm": 1000.0 * worst}
+
+
+def handstand(character: Character, frames: int = 31) -> Motion:
+    """A body that turns over from standing upright to standing on its hands, arms along the ears, on the floor."""
+    roles, skeleton, body = character.require_roles(), character.skeleton, Body(character)
+    overhead = np.array(body.pose)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        arm = roles[f"{side}_upper_arm"]
+        raised = rotation.from_axis_angle(rotation.AXES["z"], sign * 0.5 * np.pi)
+        above = rotation.inverse(body.rotations[skeleton.parents[arm]])
+        overhead[arm] = rotation.multiply(above, rotation.multiply(raised, body.rotations[arm]))
+    rotations = np.repeat(overhead[None], frames, axis=0)
+    turns = rotation.from_axis_angle(rotation.AXES["x"], np.linspace(0.0, np.pi, frames))
+    rotations[:, 0] = rotation.multiply(turns, rotations[:, 0])
+    motion = Motion(skeleton, np.zeros((frames, 3)), rotations, RATE)
+    kinematics = Kinematics(motion)
+    lowest = np.min([kinematics.point(point)[:, 1] for point in character.contacts.values()], axis=0)
+    return replace(motion, root=motion.root - lowest[:, None] * np.array([0.0, 1.0, 0.0]))
+
+
+def on_hands() -> dict[str, float]:
+    """Section 11: the palms of a handstand on other bodies, with the root by arms and trunk, and by legs."""
+    character = samples.load("walk").character
+    motion, body = handstand(character), Body(character)
+    normalized = normalize(motion, character)
+    hips = Kinematics(motion).positions[-1, body.hip_joints].mean(axis=0)
+    by_legs = replace(normalized, on_hands=None, root=normalized.root.copy())
+    by_legs.root[-1, 1] = (hips[1] - body.ankle) / body.leg
+    figures = {}
+    for name, form in (("arms_and_trunk", normalized), ("legs", by_legs)):
+        off = []
+        for target in map(samples.load_character, ("sally", "blubby", "longlegs", "child")):
+            kinematics = Kinematics(convert(scale(form, target)))
+            off += [abs(float(kinematics.point(target.contacts[f"{side}_palm"])[-1, 1])) for side in ("left", "right")]
+        figures[f"kulpa.handstand.palms_off_the_floor_by_{name}_mm"] = 1000.0 * max(off)
+    return figures
 
 
 if __name__ == "__main__":

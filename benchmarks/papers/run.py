@@ -124,7 +124,7 @@ WORKS: dict[str, tuple[str, tuple[Item, ...]]] = {
         ),
     ),
     "kulpa": (
-        "Kulpa, Multon & Arnaldi 2005, section 10 (Pentium 4, 2.8 GHz)",
+        "Kulpa, Multon & Arnaldi 2005, sections 10 and 11 (Pentium 4, 2.8 GHz)",
         (
             Item("the fight: characters", "8", "kulpa.fight.characters"),
             Item("the fight: worst of twelve contacts", "a contact", "kulpa.fight.worst_contact_mm", "mm"),
@@ -136,10 +136,10 @@ WORKS: dict[str, tuple[str, tuple[Item, ...]]] = {
             Item("figure 6: wrists above the table, deepest", "above", "kulpa.fig6.deepest_wrist_mm", "mm"),
             Item("equation 2: same lengths give the motion back", "no loss", "kulpa.equation_2.same_lengths_mm", "mm"),
             Item(
-                "section 11: a handstand's root",
+                "section 11: palms of a handstand, root by arms and trunk",
                 "future work",
-                None,
-                no="The root is normalised by the legs alone, as in the paper.",
+                "kulpa.handstand.palms_off_the_floor_by_arms_and_trunk_mm",
+                "mm",
             ),
         ),
     ),
