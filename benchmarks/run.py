@@ -20,6 +20,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER))
+
+from timing import THREADS, print_figures  # noqa: E402
+
 BASELINE = FOLDER / "baseline.json"
 SUPPORT = {"run", "timing", "papers/run"}
 STUDIES = {
@@ -44,8 +48,6 @@ QUICK = (
 """What runs with --quick, in about a minute. (`papers/` has the experiments of the five works.)"""
 TOLERANCE = 0.25
 """How far a ratio may fall below its usual value, as a share of it: a busy machine moves ratios by about a quarter."""
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""What says how many threads BLAS (NumPy's, SciPy's) and compiled loops have."""
 
 Baseline = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Benchmark → figure → at_least, at_most, usual."""
@@ -114,9 +116,6 @@ def main() -> int:
     arguments = parser.parse_args()
     baseline = json.loads(BASELINE.read_text())
     figures, bad = run(arguments.only or (QUICK if arguments.quick else sorted(baseline)), baseline, arguments.gate)
-    sys.path.insert(0, str(FOLDER))
-    from timing import print_figures
-
     print_figures(figures, as_json=arguments.json)
     if arguments.update:
         for asked in baseline.values():

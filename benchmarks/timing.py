@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
+
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+"""What says how many threads BLAS (NumPy's, SciPy's) and compiled loops have; it is read when they are imported."""
 
 
 def cpu_seconds(work: Callable[[], object], repeats: int = 7, shortest: float = 0.2) -> float:
@@ -35,10 +47,15 @@ def times_faster(prefix: str, peers: dict[str, Callable[[str], object]], path: s
 
 
 def main(run: Callable[[], dict[str, float]]) -> None:
-    """The command line of one benchmark: a table, or with --json one object of named figures."""
+    """The command line of one benchmark: a table, or with --json one object of named figures.
+
+    Peers and we have one thread each: where the environment does not say so, the program is started again.
+    """
     parser = argparse.ArgumentParser(description=(run.__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     arguments = parser.parse_args()
+    if any(os.environ.get(name) != "1" for name in THREADS):
+        sys.exit(subprocess.call([sys.executable, *sys.argv], env=os.environ | dict.fromkeys(THREADS, "1")))
     print_figures(run(), as_json=arguments.json)
 
 
