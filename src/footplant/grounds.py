@@ -1,8 +1,9 @@
-"""Grounds: random rough terrain, stairs, slopes, and meshes as height fields."""
+"""Grounds: random rough terrain, stairs, slopes, pieces put on a ground, and meshes as height fields."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +60,93 @@ class Stairs:
     def normal(self, places: ArrayLike) -> NDArray:
         """Return the unit normal (…, 3): treads are level."""
         return np.broadcast_to(rotation.AXES["y"], (*rows_of_width(places, 2, "places (x, z)").shape[:-1], 3))
+
+
+PieceKind = Literal["block", "stairs", "ramp"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A block, a flight of stairs or a ramp on the ground, rectangular from above."""
+
+    kind: PieceKind
+    """A block has a level top; stairs and ramps rise along their heading, from 0 to their height."""
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """(x, y, z) of the centre of its base, metres."""
+    size: tuple[float, float, float] = (1.0, 0.2, 1.0)
+    """Width, height, and depth along the heading, metres."""
+    heading: float = 0.0
+    """Direction of its depth, radians: see `direction`."""
+    count: int = 4
+    """Steps of stairs."""
+
+    def __post_init__(self) -> None:
+        """Check the dimensions."""
+        if self.kind not in get_args(PieceKind):
+            raise ArgumentError(f"expected a piece among {', '.join(get_args(PieceKind))}; got {self.kind!r}")
+        for name in ("place", "size"):
+            object.__setattr__(self, name, tuple(shaped(getattr(self, name), (3,), f"{name} of a piece").tolist()))
+        object.__setattr__(self, "heading", real_number(self.heading, "heading"))
+        whole_number(self.count, "steps", low=1)
+        if not (np.isfinite([*self.place, *self.size, self.heading]).all() and min(self.size) > 0):
+            raise ArgumentError(f"expected a finite place and sizes above 0, got {self.place} and {self.size}")
+
+    def over(self, places: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Return where it covers positions (…, 2), and its height (…) there, metres."""
+        places = all_finite(rows_of_width(places, 2, "places (x, z)"), "places (x, z)")
+        (ax, az), (x, y, z), (width, high, depth) = direction(self.heading), self.place, self.size
+        dx, dz = places[..., 0] - x, places[..., 1] - z
+        across, along = dx * az - dz * ax, (dx * ax + dz * az) / depth + 0.5
+        inside = (np.abs(across) <= 0.5 * width) & (along >= 0.0) & (along <= 1.0)
+        if self.kind == "stairs":
+            along = np.minimum(np.floor(along * self.count) + 1.0, self.count) / self.count
+        elif self.kind == "block":
+            along = np.ones_like(along)
+        return inside, y + high * along
+
+    @property
+    def up(self) -> NDArray:
+        """(3,) unit normal of its top: treads and blocks are level."""
+        steep = self.size[1] / self.size[2] if self.kind == "ramp" else 0.0
+        x, z = direction(self.heading)
+        normal = np.array([-steep * x, 1.0, -steep * z])
+        return normal / np.linalg.norm(normal)
+
+
+FLOOR = Plane()
+"""Level ground at height 0."""
+
+
+class _Base(Protocol):
+    def height(self, places: ArrayLike) -> NDArray: ...
+
+    def normal(self, places: ArrayLike) -> NDArray: ...
+
+
+@dataclass(frozen=True)
+class Built:
+    """A ground with pieces on it: at each position the highest of them."""
+
+    pieces: tuple[Piece, ...]
+    base: _Base = FLOOR
+    """The ground under the pieces."""
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Return heights (…), metres, at positions (…, 2)."""
+        found = np.array(self.base.height(places), float)
+        for piece in self.pieces:
+            inside, top = piece.over(places)
+            found = np.where(inside, np.maximum(found, top), found)
+        return found[()]
+
+    def normal(self, places: ArrayLike) -> NDArray:
+        """Return the unit normal (…, 3) at positions (…, 2)."""
+        found, normals = np.array(self.base.height(places), float), np.array(self.base.normal(places))
+        for piece in self.pieces:
+            inside, top = piece.over(places)
+            higher = inside & (top > found)
+            found, normals = np.where(higher, top, found), np.where(higher[..., None], piece.up, normals)
+        return normals
 
 
 def slope(degrees: float, heading: float = 0.0, through: ArrayLike = (0.0, 0.0, 0.0)) -> Plane:

@@ -2,6 +2,8 @@
 import * as socket from "./socket";
 import * as store from "./store";
 import type { Edit, SceneObject } from "./types";
+import { limbOf, poseAt } from "./view/pose";
+import { continued, isPiece, type PieceKind } from "./view/pieces";
 import { NEW_OBJECTS } from "./view/world";
 import { view } from "./view/viewport";
 
@@ -75,6 +77,50 @@ export function joinNext(): void {
 
 let copied: Record<string, unknown> | null = null;
 
+/** Copies the pose of the current frame. */
+export function copyPose(): void {
+  const [track, figure] = [store.tracks.current, store.figure.peek()];
+  if (!track || !figure) return;
+  const at = Math.min(store.frame.peek(), track.frames - 1);
+  store.copiedPose.value = poseAt(track, at, figure.character.joints, figure.character.parents);
+  copied = null;
+  store.toast(`The pose of frame ${at} was copied: Ctrl V pastes it at the current frame.`);
+}
+
+/** Pastes the copied pose at the current frame: all of it, or a joint and what is below it. */
+export function pastePose(joint: number | null = null): void {
+  const [pose, figure] = [store.copiedPose.peek(), store.figure.peek()];
+  if (!pose || !figure) return;
+  const { joints, parents } = figure.character;
+  const limb = joint === null ? null : limbOf(joint, parents);
+  const wanted = joints.filter((name, n) => name in pose.joints && (!limb || limb.has(n)));
+  if (!wanted.length) {
+    store.toast("The copied pose is of another skeleton.", "error");
+    return;
+  }
+  const seconds = store.reach.peek() / store.fps.peek();
+  socket.edit({
+    kind: "pose",
+    frame: store.frame.peek(),
+    joints: Object.fromEntries(wanted.map((name) => [name, pose.joints[name]])),
+    before: seconds,
+    after: seconds,
+    ...(limb ? {} : { height: pose.height }),
+  });
+}
+
+/** Ctrl C: the selected key, else the pose. */
+export function copy(): void {
+  if (store.keyChosen.peek() === null) copyPose();
+  else copyKey();
+}
+
+/** Ctrl V: what was copied last. */
+export function paste(): void {
+  if (copied) pasteKey();
+  else pastePose();
+}
+
 /** Copies the selected key, to be pasted at another frame. */
 export function copyKey(): void {
   const entry = store.doc.peek()?.stack.find((operator) => operator.id === store.keyChosen.peek());
@@ -108,14 +154,27 @@ export function addObject(kind: SceneObject["kind"]): void {
   const now = Math.min(store.frame.peek(), track.frames - 1);
   const [a, b] = [track.point(now, 0, [0, 0, 0]), track.point(ahead, 0, [0, 0, 0])];
   const turn = Math.hypot(b[0] - a[0], b[2] - a[2]) > 0.1 ? Math.atan2(b[0] - a[0], b[2] - a[2]) : 0;
-  const beside = kind === "doorway" ? 0 : 0.9;
+  const beside = kind === "doorway" || isPiece({ kind }) ? 0 : 0.9;
   const level = store.figure.peek()?.level ?? 0;
   const thing: SceneObject = {
     kind,
     place: [b[0] + beside * Math.cos(turn), level, b[2] - beside * Math.sin(turn)],
     turn,
     size: NEW_OBJECTS[kind],
+    ...(kind === "stairs" ? { count: 4 } : {}),
   };
+  placeObject(thing);
+}
+
+/** Adds a piece of the ground: at the end of the selected one, else ahead of the character. */
+export function addPiece(kind: PieceKind): void {
+  const chosen = store.selection.peek();
+  const last = chosen.kind === "object" ? store.doc.peek()?.objects[chosen.index] : undefined;
+  if (last && isPiece(last)) placeObject(continued(last, kind));
+  else addObject(kind);
+}
+
+function placeObject(thing: SceneObject): void {
   const objects = [...(store.doc.peek()?.objects ?? []), thing];
   socket.edit({ kind: "objects", objects });
   store.selection.value = { kind: "object", index: objects.length - 1 };

@@ -36,7 +36,7 @@ export const KEYS: readonly Key[] = [
   { keys: "M", what: "Next footstep or pin; with Shift the previous", group: "Edit", test: plain("m"), act: (e) => nextMark(e.shiftKey ? -1 : 1) },
   { keys: "S", what: "Split the selected footstep here", group: "Edit", test: plain("s"), act: commands.splitHere },
   { keys: "J", what: "Join the selected footstep with the next", group: "Edit", test: plain("j"), act: commands.joinNext },
-  { keys: "Ctrl C  Ctrl V", what: "Copy and paste the selected key", group: "Edit", test: (e) => control("c")(e) || control("v")(e), act: (e) => (e.key.toLowerCase() === "c" ? commands.copyKey() : commands.pasteKey()) },
+  { keys: "Ctrl C  Ctrl V", what: "Copy and paste the selected key, else the pose", group: "Edit", test: (e) => control("c")(e) || control("v")(e), act: (e) => (e.key.toLowerCase() === "c" ? commands.copy() : commands.paste()) },
   { keys: "Esc", what: "Stop: cancel a drag or a solve, stop playing, clear the selection", group: "Edit", test: (e) => e.key === "Escape", act: commands.escape },
   { keys: "F", what: "Frame the character", group: "View", test: plain("f"), act: () => view.theatre?.frameFigure() },
   { keys: "F1 – F4", what: "Camera: front, side, top, three-quarter", group: "View", test: (e) => /^F[1-4]$/.test(e.key), act: (e) => view.theatre?.preset((["front", "side", "top", "quarter"] as const)[Number(e.key[1]) - 1] ?? "quarter") },

@@ -115,7 +115,8 @@ function hear(said: Said): void {
         store.comparison.value = null;
         if (store.figure.value?.clip !== said.clip) store.frame.value = 0;
         store.figure.value = said;
-        store.selection.value = { kind: "none" };
+        // a terrain may change the number of frames: what is selected in the scene stays selected
+        if (store.selection.value.kind !== "object") store.selection.value = { kind: "none" };
         store.frame.value = Math.min(store.frame.value, said.frames - 1);
         sinks.mesh(null);
         sinks.ground(null);

@@ -2,6 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Compared, Curves, Document, Figure, Mark, QualityRow, Vec3 } from "./types";
 import type { DroppedFile } from "./commands";
+import type { CopiedPose } from "./view/pose";
 import { Track } from "./wire";
 
 export type Selection =
@@ -28,8 +29,10 @@ export const speed = signal(1);
 export const selection = signal<Selection>({ kind: "none" });
 export const mode = signal<Mode>("translate");
 export const spacing = signal(8);
-/** Whether the gizmo moves in steps of 5 cm and 5°. */
+/** Whether the gizmo moves in steps of 5 cm and 5°, and steps snap to the ground and to each other. */
 export const snapping = signal(false);
+/** What a dragged step has snapped to. */
+export const snapNote = signal("");
 /** Whether the gizmo moves along the axes of the joint instead of the world's. */
 export const localAxes = signal(false);
 export const dragging = signal<{ frame: number; spacing: number } | null>(null);
@@ -78,6 +81,8 @@ export const notesShown = signal(false);
 export const theme = signal<"dark" | "light">("dark");
 /** The key of the timeline that is selected: a drag by the number of its operator. */
 export const keyChosen = signal<number | null>(null);
+/** The pose that was copied. */
+export const copiedPose = signal<CopiedPose | null>(null);
 export const exportFormat = signal("glb");
 
 export const frames = computed(() => figure.value?.frames ?? 1);

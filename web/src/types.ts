@@ -136,21 +136,26 @@ export interface Operator {
   values: Record<string, unknown>;
 }
 
-/** A drag or a rotation by hand, with the number of its operator. */
+/** A drag, a rotation by hand or a pasted pose, with the number of its operator and its influence in seconds. */
 export interface HandEdit {
   operator: number;
   frame: number;
   joint: number;
   spacing: number;
   target: Vec3 | null;
+  pose: boolean;
+  before: number;
+  after: number;
+  hold: number;
 }
 
 /** An object in the scene. */
 export interface SceneObject {
-  kind: "box" | "table" | "doorway";
+  kind: "box" | "table" | "doorway" | "block" | "stairs" | "ramp";
   place: Vec3;
   turn: number;
   size: Vec3;
+  count?: number;
 }
 
 /** What a solve did. */

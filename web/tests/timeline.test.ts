@@ -13,7 +13,7 @@ function mark(id: number, point: string, start: number, end: number, extra: Part
 }
 
 const marks = [mark(1, "left_heel", 100, 150), mark(2, "left_ball", 120, 180), mark(3, "right_heel", 200, 260), mark(4, "left_heel", 300, 340)];
-const layout = layoutTimeline(view, marks, [{ operator: 1, frame: 250, joint: 1, spacing: 8, target: null }], ["body", "left_hand"], 42, { frame: 42, reach: 20 });
+const layout = layoutTimeline(view, marks, [{ operator: 1, frame: 250, joint: 1, spacing: 8, target: null, pose: false, before: 0.5, after: 0.5, hold: 0 }], ["body", "left_hand"], 42, { frame: 42, reach: 20 });
 const bar = (id: number) => {
   const found = layout.bars.find((entry) => entry.id === id);
   assert.ok(found);

@@ -31,7 +31,8 @@ from footplant.editor.footsteps import (
     join_steps,
     split_step,
 )
-from footplant.editor.objects import doorways_of
+from footplant.editor.objects import built_on, doorways_of
+from footplant.editor.poses import with_pose
 from footplant.editor.state import EditorState, Mark, constraints_of, opened, plant_mark
 from footplant.edits.drag import Manipulation, begin
 from footplant.errors import ConstraintError
@@ -99,6 +100,7 @@ def describe(edit: Edit, state: EditorState) -> str:
         "repair": "Repair the feet", "objects": "Arrange the scene",
         "path": "Bend the path", "blend": "Blend with {clips}", "constraints": "Add constraints",
         "trim": "Trim to {start}–{end}", "retime": "Play at {speed} times the speed", "mirror": "Mirror",
+        "pose": "Paste a pose at {frame}",
     }  # fmt: skip
     return titles[kind].format(**{key: _as_text(value) for key, value in edit.items()})
 
@@ -114,7 +116,8 @@ def _step_title(edit: Edit, state: EditorState) -> str:
     word = {"delete": "Delete", "split": "Split", "join": "Join"}.get(what)
     if word is None:
         keys = {"move": "Move", "turn": "Turn", "shift": "Shift", "onset": "Stretch", "release": "Stretch",
-                "lift": "Lift the heel of", "free": "Release", "ramp": "Ease"}  # fmt: skip
+                "lift": "Lift the heel of", "free": "Release", "ramp": "Ease",
+                "grounded": "Put on the ground the"}  # fmt: skip
         word = next((title for key, title in keys.items() if key in edit), "Change")
     return f"{word} {name}"
 
@@ -438,7 +441,7 @@ def _terrain(edit: Edit, state: EditorState, context: EditContext) -> EditorStat
         name = text if procedural else context.find(text)
     except ConstraintError:
         raise ConstraintError(f"expected noise:…, stairs:…, slope:… or an uploaded file, got {text!r}") from None
-    ground = load_ground(name, Course.of(clip.motion, clip.character))
+    ground = built_on(load_ground(name, Course.of(clip.motion, clip.character)), state.objects)
     solution = terrain(clip, ground, doorways_of(state.objects, ground), progress=context.progress)
     made = replace(clip, motion=solution.motion)
     return opened(made, like=state, ground=ground, ground_name=text, report=solution.report)
@@ -483,6 +486,14 @@ def _repair(edit: Edit, state: EditorState, context: EditContext) -> EditorState
     clip = replace(state.clip, motion=state.motion)
     solution = repair(clip, ground=state.ground, progress=context.progress)
     return opened(replace(clip, motion=solution.motion), like=state, report=solution.report)
+
+
+def _pose(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Paste a pose at a frame; footplants and pins keep holding."""
+    motion = with_pose(edit, state.motion)
+    return _asked(
+        replace(state, clip=replace(state.clip, motion=motion), motion=motion, drags=()), state.marks, held=True
+    )
 
 
 def _everyday(state: EditorState, made: Result) -> EditorState:
@@ -531,5 +542,6 @@ _KINDS: dict[str, Callable[[Edit, EditorState, EditContext], EditorState]] = {
     "trim": _trim,
     "retime": _retime,
     "mirror": _mirror,
+    "pose": _pose,
     "step": _step,
 }

@@ -24,7 +24,7 @@ SPEEDS = (0.05, 20.0)
 
 def refuse_absurd(edit: Mapping[str, Any], height: float) -> None:
     """Raise where a number of an edit is far beyond what a character of a height (metres) can do."""
-    for key in ("target", "place", "move", "rotation", "points", "weights", "ramp"):
+    for key in ("target", "place", "move", "rotation", "points", "weights", "ramp", "height"):
         if key in edit:
             _refuse_far(key, edit[key])
     spacing = edit.get("spacing")

@@ -21,9 +21,11 @@ from footplant.editor.actions import EditContext, apply, ready, solve_by, solved
 from footplant.editor.curves import curves
 from footplant.editor.session import TAKES_EFFECT, Cancelled, Session
 from footplant.errors import ConstraintError, FootplantError
+from footplant.humanoid.default_body import default_body
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.serialise import json_ready
+from footplant.skeleton import Character
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -259,16 +261,22 @@ class Connection:
         self._sent.clear()
         self.send_now({**scene.figure_message(session), "level": scene.level_of(state), "session": self.key,
                    "left": self.hub.left(session), "methods": list(self.hub.methods)})  # fmt: skip
-        if state.character.skin is not None:
-            self.send_now(wire.encode_mesh(state.character.skin, wire.CURRENT, 0))
-            looks = scene.looks_of(state.character)
-            if looks is not None:
-                self.send_now(wire.encode_looks(state.character.skin, looks, wire.CURRENT, 0))
+        self.send_body(state.character)
         self.show(state.motion)
         if session.origin.motion is not state.motion:
             self.show(session.origin.motion, wire.ORIGINAL)
         self._send_ground()
         self.send_now(scene.document(session))
+
+    def send_body(self, character: Character, layer: int = wire.CURRENT) -> None:
+        """Send the skin of a character with its materials; a body of typical proportions if it has none."""
+        skin = character.skin or default_body(character)
+        if skin is None:
+            return
+        self.send_now(wire.encode_mesh(skin, layer, 0))
+        looks = scene.looks_of(character) if character.skin is not None else None
+        if looks is not None:
+            self.send_now(wire.encode_looks(skin, looks, layer, 0))
 
     def _send_ground(self) -> None:
         grid = scene.state_ground(self.session.state)
@@ -325,7 +333,7 @@ class Connection:
 
     def _preview_step(self, request: Request, started: float) -> None:
         """Send a preview of the motion while a footstep is moved or turned."""
-        edit = {"kind": "step", **{key: request[key] for key in ("id", "move", "turn") if key in request}}
+        edit = {"kind": "step", **{key: request[key] for key in ("id", "move", "turn", "grounded") if key in request}}
         context = EditContext(self.session.journal.files, self.progress)
         made = solved(apply(edit, self.session.state, context), self.progress)
         spent = time.perf_counter() - started

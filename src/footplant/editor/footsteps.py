@@ -119,7 +119,7 @@ def change_step(edit: dict[str, Any], state: EditorState) -> tuple[Mark, ...]:
 
     move: metres (3,); turn: radians about the vertical; shift: frames by which all of it moves; onset, release: frames
     by which its start and its end move; lift: frames by which the heel is released later (earlier: negative); free:
-    whether it may be anywhere as long as it does not slide.
+    whether it may be anywhere as long as it does not slide; grounded: put it on the ground, whatever its height was.
     """
     fields = Fields(edit, "", None)
     step, frames = find_step(state, edit, state.asked), len(state.motion)
@@ -141,6 +141,8 @@ def change_step(edit: dict[str, Any], state: EditorState) -> tuple[Mark, ...]:
         if lift and _point_of(mark) == heel:
             high = max(min(high + lift, end), low + SHORTEST)
         place = _ground_place(_place(mark), step.pivot, move, turn, state.ground)
+        if fields.flag("grounded", False):
+            (place[1],) = _floor(state, [place])
         constraint = replace(mark.constraint, frames=range(low, high), place=place)  # type: ignore[call-arg]
         if "ramp" in fields:
             ramp = fields.vector("ramp", 2).tolist()

@@ -13,12 +13,14 @@ from footplant.constraints.drags import Drag
 from footplant.constraints.naming import point_data
 from footplant.contacts.detection import FEET
 from footplant.editor.footsteps import Footstep, conflicts, footsteps
+from footplant.editor.poses import read_influence
 from footplant.editor.session import Session
 from footplant.editor.stack import MANUAL, entries
 from footplant.editor.state import EditorState, Mark, find_plants
 from footplant.errors import FootplantError
 from footplant.feet.travel import find_travel
 from footplant.geometry import Plane
+from footplant.grounds import Built
 from footplant.io.source import with_looks
 from footplant.kinematics import Kinematics
 from footplant.looks import Looks
@@ -29,6 +31,8 @@ from footplant.serialise import json_ready
 from footplant.skeleton import Character
 from footplant.solve.window import KNOTS
 
+RETIMING = ("trim", "retime", "terrain", "path", "blend")
+"""Operators after which a frame has another number."""
 PATH_POINTS = 5
 """Control points of the path until the user sets others."""
 
@@ -65,12 +69,7 @@ def document(session: Session) -> dict[str, Any]:
     return {
         "is": "document",
         "marks": [_mark(mark, state) for mark in state.marks],
-        "drags": [
-            {"operator": operator, "frame": edit.frame,
-             "joint": edit.point.joint if isinstance(edit, Drag) else edit.joint, "spacing": edit.spacing,
-             "target": list(edit.target) if isinstance(edit, Drag) else None}
-            for operator, edit in zip(_drag_operators(session), state.drags)
-        ],
+        "drags": [*_drags(session), *_poses(session)],
         "steps": [_step(step, state) for step in footsteps(state)],
         "conflicts": conflicts(state),
         "stack": entries(session.stack, session.failed, state),
@@ -82,6 +81,37 @@ def document(session: Session) -> dict[str, Any]:
         "objects": list(state.objects),
         "report": None if state.report is None else report(state.report),
     }  # fmt: skip
+
+
+def _drags(session: Session) -> list[dict[str, Any]]:
+    """Return drags and rotations by hand as keys of the timeline."""
+    state = session.state
+    found = []
+    for operator, edit in zip(_drag_operators(session), state.drags):
+        # seven knots in all, in frames of 1/30 s, but no closer than the frames of the clip
+        reach = 0.5 * KNOTS * max(edit.spacing / 30.0, 1.0 / state.motion.fps)
+        found.append({
+            "operator": operator, "frame": edit.frame,
+            "joint": edit.point.joint if isinstance(edit, Drag) else edit.joint, "spacing": edit.spacing,
+            "target": list(edit.target) if isinstance(edit, Drag) else None, "pose": False, "before": reach,
+            "after": reach, "hold": 0.0,
+        })  # fmt: skip
+    return found
+
+
+def _poses(session: Session) -> list[dict[str, Any]]:
+    """Return pasted poses as keys of the timeline; those before a change of the clip's frames are gone from it."""
+    found = []
+    for operator in session.stack.operators:
+        if operator.kind in RETIMING:
+            found = []
+        elif operator.kind == "pose" and operator.on and operator.id not in session.failed:
+            before, after, hold = read_influence(operator.edit)
+            found.append({
+                "operator": operator.id, "frame": int(operator.edit["frame"]), "joint": 0, "spacing": 0.0,
+                "target": None, "pose": True, "before": before, "after": after, "hold": hold,
+            })  # fmt: skip
+    return found
 
 
 def _drag_operators(session: Session) -> list[int]:
@@ -169,8 +199,14 @@ def quality(session: Session) -> dict[str, Any]:
 
 
 def state_ground(state: EditorState) -> tuple[NDArray, NDArray, NDArray] | None:
-    """Return (low corner, step, heights) of the ground under the motion; None if it is level."""
-    return None if state.ground is None else ground_grid([Kinematics(state.motion)], state.ground)
+    """Return (low corner, step, heights) of the ground under the motion; None if it is level.
+
+    Pieces of the scene are left out: the page draws them with their edges.
+    """
+    ground = state.ground
+    if isinstance(ground, Built):
+        ground = None if isinstance(ground.base, Plane) and not any(ground.base.up[::2]) else ground.base
+    return None if ground is None else ground_grid([Kinematics(state.motion)], ground)
 
 
 def path_points(state: EditorState) -> list[list[float]]:
@@ -188,6 +224,6 @@ def level_of(state: EditorState) -> float:
     """Return the height of the level floor to draw, metres."""
     places = [np.asarray(m.constraint.place)[1] for m in state.marks
               if isinstance(m.constraint, Footplant) and m.constraint.place is not None]  # fmt: skip
-    if isinstance(state.ground, Plane) or not places:
+    if isinstance(state.ground, Plane | Built) or not places:
         return 0.0
     return float(np.median(places))

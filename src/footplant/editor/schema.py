@@ -148,22 +148,27 @@ class Operator(TypedDict):
 
 
 class HandEdit(TypedDict):
-    """A drag or a rotation by hand, with the number of its operator."""
+    """A drag, a rotation by hand or a pasted pose, with the number of its operator and its influence in seconds."""
 
     operator: int
     frame: int
     joint: int
     spacing: float
     target: Vec3 | None
+    pose: bool
+    before: float
+    after: float
+    hold: float
 
 
 class SceneObject(TypedDict):
     """An object in the scene."""
 
-    kind: Literal["box", "table", "doorway"]
+    kind: Literal["box", "table", "doorway", "block", "stairs", "ramp"]
     place: Vec3
     turn: float
     size: Vec3
+    count: NotRequired[int]
 
 
 class Report(TypedDict):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from footplant.editor.actions import LAZY, Edit, EditContext, apply, describe, solved
-from footplant.editor.objects import read_objects
+from footplant.editor.objects import PIECES, read_objects
 from footplant.editor.state import EditorState
 from footplant.errors import ConstraintError, FootplantError
 
@@ -24,6 +24,8 @@ SINGLE = ("terrain", "path", "retarget")
 MANUAL = ("drag", "turn")
 SUMMED = ("shift", "onset", "release", "lift", "turn")
 """Numbers of a footstep's change that add up when it is changed twice."""
+LEVEL = "slope:0"
+"""The ground under the pieces of a scene until another one is chosen."""
 MOST = 2000
 """Largest number of operators."""
 
@@ -63,7 +65,7 @@ def folded(stack: Stack, edit: Edit) -> tuple[Stack, int | None]:
     """Return the stack after an edit, and the operator that it added or changed, if any."""
     kind = edit.get("kind")
     if kind == "objects":
-        return replace(stack, objects=read_objects(edit["objects"])), None
+        return _arranged(stack, read_objects(edit["objects"]))
     if kind == "stack":
         return _changed(stack, edit)
     if len(stack.operators) >= MOST:
@@ -78,6 +80,17 @@ def folded(stack: Stack, edit: Edit) -> tuple[Stack, int | None]:
     place = _place_of_new(stack, str(kind))
     operators = (*stack.operators[:place], made, *stack.operators[place:])
     return replace(stack, operators=operators, next_id=stack.next_id + 1), made.id
+
+
+def _arranged(stack: Stack, objects: tuple[dict[str, Any], ...]) -> tuple[Stack, int | None]:
+    """Return the stack with other objects. Pieces of the ground are walked over: a stack without a terrain gets one."""
+    made = replace(stack, objects=objects)
+    pieces = [thing for thing in objects if thing["kind"] in PIECES]
+    known = next((operator for operator in stack.operators if operator.kind == "terrain"), None)
+    if pieces and known is None:
+        return folded(made, {"kind": "terrain", "ground": LEVEL})
+    changed = pieces != [thing for thing in stack.objects if thing["kind"] in PIECES]
+    return made, known.id if known is not None and known.on and changed else None
 
 
 def _to_change(stack: Stack, edit: Edit) -> int | None:
@@ -226,7 +239,7 @@ class Evaluation:
 
 def _keys(operators: list[Operator], objects: tuple[dict[str, Any], ...]) -> list[str]:
     """Return a key for each beginning of a list of operators: what its state depends on."""
-    doors = json.dumps([thing for thing in objects if thing["kind"] == "doorway"])
+    doors = json.dumps([thing for thing in objects if thing["kind"] in ("doorway", *PIECES)])
     digest, keys = hashlib.blake2b(digest_size=16), []
     for operator in operators:
         what = json.dumps([operator.id, dict(operator.edit)], sort_keys=True)

@@ -4,6 +4,7 @@ import { Button } from "../icons";
 import * as socket from "../socket";
 import * as store from "../store";
 import type { Mark, Vec3 } from "../types";
+import { isPiece } from "../view/pieces";
 import { METHOD_NAMES, Section } from "./parts";
 
 export function EditPanel() {
@@ -17,6 +18,13 @@ export function EditPanel() {
         {chosen.kind === "point" && <PointCard name={chosen.name} joint={chosen.joint} offset={chosen.offset} />}
         {mark && (mark.kind === "step" ? <StepCard mark={mark} /> : <MarkCard mark={mark} />)}
         {chosen.kind === "object" && <ObjectCard index={chosen.index} />}
+      </Section>
+      <Section title="Pose">
+        <div class="row">
+          <Button icon="copy" label="Copy" text id="copy-pose" hint="Ctrl C" onClick={commands.copyPose} />
+          <Button icon="paste" label="Paste" text id="paste-pose" hint="Ctrl V" disabled={!store.copiedPose.value} onClick={() => commands.pastePose()} />
+          <Button icon="paste" label="Limb" text id="paste-limb" hint="the selected joint and what is below it" disabled={!store.copiedPose.value || chosen.kind !== "point"} onClick={() => chosen.kind === "point" && commands.pastePose(chosen.joint)} />
+        </div>
       </Section>
       <Section title="Solve the whole clip">
         <p class="hint">Keys 1–{store.figure.value?.methods.length ?? 5} solve everything that holds, by another method.</p>
@@ -79,9 +87,10 @@ function StepCard({ mark }: { mark: Mark }) {
       {typeof mark.heading === "number" && <Number label="Heading, °" value={(mark.heading * 180) / Math.PI} step={0.5} onChange={(value) => change({ turn: (value * Math.PI) / 180 - (mark.heading ?? 0) })} />}
       {store.dragging.value && info && (
         <p class={info.conflict ? "wrong" : "faint"} role="status">
-          {info.conflict || "reached"} · {info.milliseconds.toFixed(0)} ms
+          {info.conflict || store.snapNote.value || "reached"} · {info.milliseconds.toFixed(0)} ms
         </p>
       )}
+      <Button icon="snap" label="Put it on the ground" text id="to-ground" onClick={() => change({ grounded: true })} />
       <label class="check">
         <input type="checkbox" checked={mark.free} onChange={(event) => change({ free: event.currentTarget.checked })} />
         <span>Anywhere, as long as it does not slide</span>
@@ -173,10 +182,12 @@ function ObjectCard({ index }: { index: number }) {
   const put = (old: Vec3, axis: number, value: number): number[] => old.map((number, n) => (n === axis ? value : number));
   return (
     <div class="card">
-      <h3>{thing.kind}</h3>
+      <h3>{thing.kind === "ramp" ? "slope" : thing.kind}</h3>
       <Vector label="Place, m" value={thing.place} onChange={(axis, value) => change({ place: put(thing.place, axis, value) })} />
       <Vector label="Size, m" value={thing.size} onChange={(axis, value) => change({ size: put(thing.size, axis, Math.max(value, 0.02)) })} />
       <Number label="Turn, °" value={(thing.turn * 180) / Math.PI} step={5} onChange={(value) => change({ turn: (value * Math.PI) / 180 })} />
+      {thing.kind === "stairs" && <Number label="Steps" value={thing.count ?? 1} step={1} onChange={(value) => change({ count: Math.min(Math.max(Math.round(value), 1), 100) })} />}
+      {isPiece(thing) && <p class="hint">Drag it over the ground, or its knobs: red for its width, green for its height, blue for its depth. The motion follows when you let go.</p>}
       <Button icon="trash" label="Delete" text hint="Delete" onClick={commands.deleteSelected} />
     </div>
   );

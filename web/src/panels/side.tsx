@@ -92,6 +92,14 @@ export function ScenePanel() {
         </div>
         <p class="hint">noise:SEED:HEIGHT:SPACING, stairs:RISE:RUN:COUNT or slope:DEGREES. Another ground takes the place of this one.</p>
       </Section>
+      <Section title="Ground in pieces">
+        <p class="hint">Put pieces in the way and drag them in the view; the character walks over them. With one selected, the next goes on from its end.</p>
+        <div class="row">
+          <Button icon="box" label="Block" text id="add-block" onClick={() => commands.addPiece("block")} />
+          <Button icon="stairs" label="Stairs" text id="add-stairs" onClick={() => commands.addPiece("stairs")} />
+          <Button icon="slope" label="Slope" text id="add-ramp" onClick={() => commands.addPiece("ramp")} />
+        </div>
+      </Section>
       <Section title="Objects">
         <div class="row">
           <Button icon="box" label="Box" text onClick={() => commands.addObject("box")} />
@@ -102,7 +110,7 @@ export function ScenePanel() {
           {objects.map((thing, n) => (
             <li key={n}>
               <button type="button" class={store.selection.value.kind === "object" && store.selection.value.index === n ? "on" : ""} onClick={() => (store.selection.value = { kind: "object", index: n })}>
-                {thing.kind} {thing.size.map((side) => side.toFixed(2)).join(" × ")} m
+                {thing.kind === "ramp" ? "slope" : thing.kind} {thing.size.map((side) => side.toFixed(2)).join(" × ")} m
               </button>
             </li>
           ))}

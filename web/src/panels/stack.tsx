@@ -30,6 +30,12 @@ const FIELDS: Record<string, [key: string, label: string, kind: "text" | "number
     ["frame", "Frame", "number"],
     ["spacing", "Influence", "number"],
   ],
+  pose: [
+    ["frame", "Frame", "number"],
+    ["before", "Ease in, s", "number"],
+    ["hold", "Hold, s", "number"],
+    ["after", "Ease out, s", "number"],
+  ],
   pin: [
     ["start", "From", "number"],
     ["end", "To", "number"],
@@ -60,7 +66,7 @@ export function StackPanel() {
 
 function Entry({ entry, place, count }: { entry: Operator; place: number; count: number }) {
   const open = useSignal(false);
-  const fields = (FIELDS[entry.kind] ?? []).filter(([key, , kind]) => key in entry.values || kind === "flag" || entry.kind === "step");
+  const fields = (FIELDS[entry.kind] ?? []).filter(([key, , kind]) => key in entry.values || kind === "flag" || entry.kind === "step" || entry.kind === "pose");
   const move = entry.values.move as number[] | undefined;
   return (
     <li class={`operator ${entry.on ? "" : "off"} ${entry.failed ? "failed" : ""}`} data-operator={entry.kind}>

@@ -26,7 +26,7 @@ export function Tools() {
       {SHOWN.map(([name, icon, label, hint]) => (
         <Button key={name} icon={icon} label={label} {...(hint ? { hint } : {})} on={store.show[name].value} id={`show-${name}`} onClick={() => (store.show[name].value = !store.show[name].peek())} />
       ))}
-      <Button icon="snap" label="Snap to 5 cm and 5°" id="snap" on={store.snapping.value} onClick={() => (store.snapping.value = !store.snapping.peek())} />
+      <Button icon="snap" label="Snap to 5 cm and 5°; steps to the ground and to each other" id="snap" on={store.snapping.value} onClick={() => (store.snapping.value = !store.snapping.peek())} />
       <Button icon="axes" label="Axes of the joint instead of the world's" id="local-axes" on={store.localAxes.value} onClick={() => (store.localAxes.value = !store.localAxes.peek())} />
       <hr />
       <Button icon="frame" label="Frame the character" hint="F" onClick={() => view.theatre?.frameFigure()} />

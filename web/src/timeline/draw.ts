@@ -1,6 +1,6 @@
 // Draws a layout of the timeline on a canvas.
 import { TRACK_COLOURS, WRONG } from "../store";
-import { LABELS, RULER, type Bar, type Layout } from "./layout";
+import { LABELS, REACH, RULER, type Bar, type Key, type Layout } from "./layout";
 
 const FONT = "11px Inter, 'Segoe UI', system-ui, sans-serif";
 
@@ -156,14 +156,54 @@ function drawPhases(g: CanvasRenderingContext2D, bar: Bar, colour: string, lit: 
 function drawKeys(g: CanvasRenderingContext2D, layout: Layout, chosen: number | null): void {
   g.strokeStyle = "#15171a";
   g.lineWidth = 1;
+  const shown = layout.keys.find((key) => key.operator && key.operator === chosen);
+  if (shown) drawReach(g, shown);
+  g.strokeStyle = "#15171a";
+  g.lineWidth = 1;
   for (const key of layout.keys) {
     g.fillStyle = key.operator && key.operator === chosen ? "#ffffff" : "#f2b544";
     g.beginPath();
+    if (key.pose) {
+      // a pose is of the whole body: a square
+      g.rect(key.x - 4.5, key.y - 4.5, 9, 9);
+      g.fill();
+      g.stroke();
+      continue;
+    }
     g.moveTo(key.x, key.y - 5.5);
     g.lineTo(key.x + 5.5, key.y);
     g.lineTo(key.x, key.y + 5.5);
     g.lineTo(key.x - 5.5, key.y);
     g.closePath();
+    g.fill();
+    g.stroke();
+  }
+}
+
+/** The influence of the selected key as a curve, with a knob at each end. */
+function drawReach(g: CanvasRenderingContext2D, key: Key): void {
+  const [from, full, held, to] = key.reach;
+  const [low, high] = [key.y + REACH, key.y - REACH];
+  const ease = (x0: number, x1: number, y0: number, y1: number): void => {
+    for (let n = 1; n <= 16; n++) {
+      const u = n / 16;
+      g.lineTo(x0 + u * (x1 - x0), y0 + u * u * (3 - 2 * u) * (y1 - y0));
+    }
+  };
+  g.beginPath();
+  g.moveTo(from, low);
+  ease(from, full, low, high);
+  g.lineTo(held, high);
+  ease(held, to, high, low);
+  g.fillStyle = "rgba(242,181,68,0.3)";
+  g.fill();
+  g.strokeStyle = "#f2b544";
+  g.lineWidth = 1.5;
+  g.stroke();
+  g.fillStyle = "#ffffff";
+  for (const x of [from, to]) {
+    g.beginPath();
+    g.arc(x, low, 3.5, 0, 2 * Math.PI);
     g.fill();
     g.stroke();
   }

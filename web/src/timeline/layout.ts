@@ -13,6 +13,8 @@ export const RULER = 22;
 export const LANE = 15;
 const PAD = 3;
 const EDGE = 6;
+/** Pixels below a key at which the ends of its influence are. */
+export const REACH = 7;
 const LEAST_LANES = 1;
 
 export interface View {
@@ -59,11 +61,22 @@ export interface Tick {
   major: boolean;
 }
 
+/** A drag, a rotation or a pose by hand: where it is, and how far it reaches, in pixels. */
+export interface Key {
+  x: number;
+  y: number;
+  frame: number;
+  operator: number;
+  pose: boolean;
+  /** Where its influence begins, is full, is no longer full, and ends. */
+  reach: [number, number, number, number];
+}
+
 export interface Layout {
   view: View;
   rows: Row[];
   bars: Bar[];
-  keys: { x: number; y: number; frame: number; operator: number }[];
+  keys: Key[];
   ticks: Tick[];
   /** Pixel range affected by an edit at the current frame. */
   influence: [number, number] | null;
@@ -75,6 +88,7 @@ export interface Layout {
 export type Hit =
   | { kind: "bar" | "start" | "end" | "ramp-in" | "ramp-out"; id: number; frame: number }
   | { kind: "key"; frame: number; operator: number }
+  | { kind: "before" | "after"; frame: number; operator: number }
   | { kind: "ruler"; frame: number }
   | { kind: "row"; track: Track; frame: number }
   | { kind: "none"; frame: number };
@@ -164,7 +178,9 @@ export function layoutTimeline(
   }
   const keys = drags.map((edit) => {
     const row = rows.find((entry) => entry.track === (tracksOf[edit.joint] ?? "body")) ?? rows[0];
-    return { x: xOf(view, edit.frame), y: (row?.y ?? RULER) + (row?.height ?? LANE) / 2, frame: edit.frame, operator: edit.operator };
+    const at = (seconds: number): number => xOf(view, edit.frame + seconds * view.fps);
+    const reach: Key["reach"] = [at(-edit.before), at(0), at(edit.hold), at(edit.hold + edit.after)];
+    return { x: xOf(view, edit.frame), y: (row?.y ?? RULER) + (row?.height ?? LANE) / 2, frame: edit.frame, operator: edit.operator, pose: edit.pose, reach };
   });
   return {
     view,
@@ -192,7 +208,7 @@ export function ticks(view: View): Tick[] {
 }
 
 /** Hit test: ends of bars before their middles, ramps outside of them, later bars before earlier ones. */
-export function hitTest(layout: Layout, x: number, y: number): Hit {
+export function hitTest(layout: Layout, x: number, y: number, chosen: number | null = null): Hit {
   const { view } = layout;
   const at = Math.round(frameAt(view, x));
   const clamped = Math.min(Math.max(at, 0), view.frames - 1);
@@ -203,6 +219,11 @@ export function hitTest(layout: Layout, x: number, y: number): Hit {
   if (y < RULER) return { kind: "ruler", frame: clamped };
   for (const key of layout.keys) {
     if (Math.abs(x - key.x) <= 5 && Math.abs(y - key.y) <= 6) return { kind: "key", frame: key.frame, operator: key.operator };
+  }
+  const key = layout.keys.find((entry) => entry.operator === chosen && chosen);
+  if (key && Math.abs(y - (key.y + REACH)) <= 6) {
+    if (Math.abs(x - key.reach[0]) <= EDGE) return { kind: "before", frame: clamped, operator: key.operator };
+    if (Math.abs(x - key.reach[3]) <= EDGE) return { kind: "after", frame: clamped, operator: key.operator };
   }
   for (const bar of [...layout.bars].reverse()) {
     if (y < bar.y || y > bar.y + bar.height) continue;
@@ -215,6 +236,19 @@ export function hitTest(layout: Layout, x: number, y: number): Hit {
   }
   const row = layout.rows.find((entry) => y >= entry.y && y < entry.y + entry.height);
   return row ? { kind: "row", track: row.track, frame: clamped } : { kind: "none", frame: clamped };
+}
+
+/** The values of a key's operator when an end of its influence is dragged to a frame; of a drag both ends move. */
+export function reachEdit(edit: HandEdit, end: "before" | "after", frame: number, fps: number, knots: number): Record<string, number> {
+  const away = (frame - edit.frame) / fps;
+  const seconds = Math.max(end === "before" ? -away : away - edit.hold, 0);
+  if (edit.pose) return { [end]: Math.round(1000 * seconds) / 1000 };
+  return { spacing: Math.min(Math.max((2 * seconds * 30) / knots, 1), 200) };
+}
+
+/** The frames at which bars start and end. */
+export function edges(marks: readonly Mark[]): number[] {
+  return marks.flatMap((mark) => [mark.start, mark.end]);
 }
 
 export type Part = "bar" | "start" | "end" | "ramp-in" | "ramp-out";

@@ -5,11 +5,14 @@ import { edit } from "../socket";
 import * as store from "../store";
 import type { Mark, Track } from "../types";
 import { drawTimeline } from "./draw";
-import { type Layout, type Part, type View, draggedMark, fitted, frameAt, hitTest, layoutTimeline, markEdit, panned, zoomed } from "./layout";
+import { snapFrame } from "../view/snap";
+import { type Layout, type Part, type View, draggedMark, edges, fitted, frameAt, hitTest, layoutTimeline, markEdit, panned, reachEdit, zoomed } from "./layout";
 import { inSeconds, timelineView } from "./view";
 
 const GUTTER = 92;
-const CURSORS: Record<string, string> = { bar: "grab", start: "ew-resize", end: "ew-resize", "ramp-in": "w-resize", "ramp-out": "e-resize", ruler: "pointer", key: "pointer" };
+/** Pixels within which the end of a bar snaps to another. */
+const SNAP = 8;
+const CURSORS: Record<string, string> = { bar: "grab", start: "ew-resize", end: "ew-resize", "ramp-in": "w-resize", "ramp-out": "e-resize", ruler: "pointer", key: "pointer", before: "ew-resize", after: "ew-resize" };
 const NEW_POINTS: Partial<Record<Track, string>> = { left_foot: "left_ball", right_foot: "right_ball", left_hand: "left_palm", right_hand: "right_palm" };
 
 let latest: Layout | null = null;
@@ -24,6 +27,8 @@ export function Timeline() {
   const held = useRef<{ mark: Mark; part: Part; x: number } | null>(null);
   const key = useRef<{ operator: number; from: number } | null>(null);
   const keyAt = useSignal<number | null>(null);
+  const reaching = useRef<{ operator: number; end: "before" | "after" } | null>(null);
+  const reachAt = useSignal<number | null>(null);
   const draft = useSignal<Mark | null>(null);
   const hovered = useSignal<number | null>(null);
 
@@ -56,7 +61,13 @@ export function Timeline() {
     const drag = store.dragging.value;
     const near = drag || chosen.kind === "point" ? { frame: drag?.frame ?? store.frame.value, reach: store.reach.value } : null;
     const moved = keyAt.value;
-    const drags = (store.doc.value?.drags ?? []).map((entry) => (moved !== null && entry.operator === key.current?.operator ? { ...entry, frame: moved } : entry));
+    const [reached, end] = [reachAt.value, reaching.current];
+    const drags = (store.doc.value?.drags ?? []).map((entry) => {
+      if (moved !== null && entry.operator === key.current?.operator) return { ...entry, frame: moved };
+      if (reached === null || !end || entry.operator !== end.operator) return entry;
+      const seconds = Math.max(end.end === "before" ? entry.frame - reached : reached - entry.frame - entry.hold * view.fps, 0) / view.fps;
+      return entry.pose ? { ...entry, [end.end]: seconds } : { ...entry, before: seconds, after: seconds };
+    });
     latest = layoutTimeline(view, shown, drags, store.figure.value?.character.tracks ?? [], store.frame.value, near);
     drawTimeline(target, latest, {
       selected: chosen.kind === "mark" ? chosen.id : null,
@@ -77,7 +88,11 @@ export function Timeline() {
     if (!latest || !view || event.button > 1) return;
     canvas.current?.setPointerCapture(event.pointerId);
     const [x, y] = place(event);
-    const hit = hitTest(latest, x, y);
+    const hit = hitTest(latest, x, y, store.keyChosen.peek());
+    if ("operator" in hit && hit.kind !== "key") {
+      reaching.current = { operator: hit.operator, end: hit.kind };
+      return;
+    }
     store.keyChosen.value = hit.kind === "key" && hit.operator ? hit.operator : null;
     if (hit.kind === "key" && hit.operator) {
       store.selection.value = { kind: "none" };
@@ -110,12 +125,17 @@ export function Timeline() {
       keyAt.value = Math.min(Math.max(Math.round(frameAt(view, x)), 0), view.frames - 1);
       return;
     }
+    if (reaching.current) {
+      reachAt.value = Math.min(Math.max(frameAt(view, x), 0), view.frames - 1);
+      return;
+    }
     if (held.current) {
-      const by = (x - held.current.x) / view.scale;
+      let by = (x - held.current.x) / view.scale;
+      if (store.snapping.peek()) by = snapped(held.current.mark, held.current.part, by, view.scale);
       draft.value = draggedMark(held.current.mark, held.current.part, by, view.frames, view.fps);
       return;
     }
-    const hit = hitTest(latest, x, y);
+    const hit = hitTest(latest, x, y, store.keyChosen.peek());
     hovered.value = "id" in hit ? hit.id : null;
     if (canvas.current) canvas.current.style.cursor = CURSORS[hit.kind] ?? "default";
   };
@@ -127,6 +147,14 @@ export function Timeline() {
       if (at !== null && at !== from) edit({ kind: "stack", do: "set", id: operator, values: { frame: at } });
       key.current = null;
       keyAt.value = null;
+      return;
+    }
+    if (reaching.current) {
+      const [at, { operator, end }] = [reachAt.peek(), reaching.current];
+      const entry = store.doc.peek()?.drags.find((drag) => drag.operator === operator);
+      if (at !== null && entry) edit({ kind: "stack", do: "set", id: operator, values: reachEdit(entry, end, at, store.fps.peek(), store.figure.peek()?.knots ?? 7) });
+      reaching.current = null;
+      reachAt.value = null;
       return;
     }
     const [was, now] = [held.current?.mark, draft.peek()];
@@ -185,6 +213,14 @@ export function Timeline() {
       />
     </div>
   );
+}
+
+/** Frames by which a part of a bar is dragged, so that its end meets the playhead or the end of another bar. */
+function snapped(mark: Mark, part: Part, by: number, scale: number): number {
+  if (part !== "bar" && part !== "start" && part !== "end") return by;
+  const from = part === "end" ? mark.end : mark.start;
+  const to = [store.frame.peek(), ...edges(store.bars.peek().filter((other) => other.id !== mark.id))];
+  return snapFrame(from + by, to, SNAP / scale) - from;
 }
 
 /** Adds a footstep, or a pin of a hand, around a frame. */

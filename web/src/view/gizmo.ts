@@ -4,12 +4,16 @@ import * as THREE from "three";
 import { TransformControls } from "three/examples/jsm/controls/TransformControls.js";
 import * as socket from "../socket";
 import * as store from "../store";
-import type { Edit, Footstep, Vec3 } from "../types";
+import type { Edit, Footstep, SceneObject, Vec3 } from "../types";
 import { nearest } from "./pick";
+import { alongLine, isPiece, knob, resized, type Side } from "./pieces";
 import type { Theatre } from "./scene";
+import { snapHeading, snapStep } from "./snap";
 
 const NEAR = 13;
 const STILL = 4;
+/** Metres and radians within which a step snaps to others, for a person of average height; the grid of objects. */
+const SNAP = { place: 0.06, turn: 0.12, grid: 0.05 };
 
 type Grip =
   | { kind: "point"; name: string; joint: number; contact: boolean; frame: number }
@@ -23,6 +27,8 @@ export class Gizmo {
   private readonly ray = new THREE.Raycaster();
   private grip: Grip | null = null;
   private moved = false;
+  /** A side of a piece that is being dragged by its knob. */
+  private sizing: { index: number; side: Side; thing: SceneObject; at: Vec3; along: Vec3; from: number; now: SceneObject | null } | null = null;
   private direct: { plane: THREE.Plane; offset: THREE.Vector3; x: number; y: number } | null = null;
 
   constructor(private readonly theatre: Theatre) {
@@ -76,13 +82,15 @@ export class Gizmo {
     this.controls.setSpace(turns && chosen.kind === "point" ? "local" : "world");
     const flat = turns && (chosen.kind === "object" || step);
     this.controls.showX = this.controls.showZ = !flat;
-    this.controls.setTranslationSnap(store.snapping.value ? 0.05 : null);
-    this.controls.setRotationSnap(store.snapping.value ? Math.PI / 36 : null);
+    this.controls.setTranslationSnap(store.snapping.value && !step ? SNAP.grid : null);
+    this.controls.setRotationSnap(store.snapping.value && !step ? Math.PI / 36 : null);
     if (!turns && chosen.kind === "point" && store.localAxes.value) {
       this.proxy.quaternion.copy(this.turnOf(chosen.joint));
       this.controls.setSpace("local");
     }
-    this.controls.showY = chosen.kind !== "path";
+    // a piece stands on the ground: its top has a knob of its own
+    const piece = chosen.kind === "object" && isPiece(store.doc.peek()?.objects[chosen.index]);
+    this.controls.showY = chosen.kind !== "path" && (turns || !piece);
     this.controls.attach(this.proxy);
   }
 
@@ -140,17 +148,42 @@ export class Gizmo {
     }
     if (grip?.kind === "mark" && grip.step) {
       const turn = new THREE.Euler().setFromQuaternion(this.proxy.quaternion, "YXZ").y;
-      if (this.controls.mode === "rotate" && !this.direct) return { kind: "step", id: grip.id, turn };
-      return { kind: "step", id: grip.id, move: [p.x - grip.from.x, p.y - grip.from.y, p.z - grip.from.z] };
+      if (this.controls.mode === "rotate" && !this.direct) return { kind: "step", id: grip.id, turn: this.snappedTurn(grip.id, turn) };
+      const [x, z] = this.snappedPlace(grip.id, p.x, p.z);
+      // snapped to the ground as well: the server knows its height
+      if (store.snapping.peek()) return { kind: "step", id: grip.id, move: [x - grip.from.x, 0, z - grip.from.z], grounded: true };
+      return { kind: "step", id: grip.id, move: [x - grip.from.x, p.y - grip.from.y, z - grip.from.z] };
     }
     if (grip?.kind === "mark") return { kind: "mark", id: grip.id, place };
     if (grip?.kind === "object") {
       const objects = (store.doc.peek()?.objects ?? []).map((thing, n) =>
-        n === grip.index ? { ...thing, ...(this.controls.mode === "rotate" ? { turn: new THREE.Euler().setFromQuaternion(this.proxy.quaternion, "YXZ").y } : { place }) } : thing,
+        n === grip.index ? { ...thing, ...(this.controls.mode === "rotate" && !this.direct ? { turn: new THREE.Euler().setFromQuaternion(this.proxy.quaternion, "YXZ").y } : { place }) } : thing,
       );
       return { kind: "objects", objects };
     }
     return grip?.kind === "path" ? { kind: "path", points: store.path.peek() } : null;
+  }
+
+  private stepOf(id: number): Footstep | undefined {
+    return store.doc.peek()?.steps.find((step) => step.id === id);
+  }
+
+  /** Where a step that is dragged to a place snaps to. */
+  private snappedPlace(id: number, x: number, z: number): [number, number] {
+    const step = this.stepOf(id);
+    if (!store.snapping.peek() || !step) return [x, z];
+    const scale = (store.figure.peek()?.character.height ?? 1.75) / 1.75 || 1;
+    const found = snapStep(x, z, step.heading ?? 0, step, store.doc.peek()?.steps ?? [], SNAP.place * scale, scale);
+    store.snapNote.value = found.why.join(", ");
+    return [found.x, found.z];
+  }
+
+  private snappedTurn(id: number, turn: number): number {
+    const step = this.stepOf(id);
+    if (!store.snapping.peek() || !step || step.heading === null) return turn;
+    const found = snapHeading(step.heading + turn, step, store.doc.peek()?.steps ?? [], SNAP.turn);
+    store.snapNote.value = found.why;
+    return found.heading - step.heading;
   }
 
   private jointName(joint: number): string {
@@ -165,13 +198,14 @@ export class Gizmo {
     if (this.grip.kind === "mark") {
       const print = this.theatre.holds.meshOf(this.grip.id);
       const lift = (print?.position.y ?? 0) - this.grip.from.y;
-      if (print && this.controls.mode !== "rotate") print.position.set(this.proxy.position.x, this.proxy.position.y + (this.printLift ??= lift), this.proxy.position.z);
-      else if (print) print.rotation.y = (store.selectedMark.peek()?.heading ?? 0) + new THREE.Euler().setFromQuaternion(this.proxy.quaternion, "YXZ").y;
+      const moved = change?.move as Vec3 | undefined;
+      if (print && moved) print.position.set(this.grip.from.x + moved[0], this.grip.from.y + moved[1] + (this.printLift ??= lift), this.grip.from.z + moved[2]);
+      else if (print && typeof change?.turn === "number") print.rotation.y = (store.selectedMark.peek()?.heading ?? 0) + change.turn;
+      else if (print) print.position.copy(this.proxy.position);
     }
     if (this.grip.kind === "object") {
-      const made = this.theatre.objects.children[this.grip.index];
-      made?.position.copy(this.proxy.position);
-      if (this.controls.mode === "rotate") made?.quaternion.copy(this.proxy.quaternion);
+      const thing = (change?.objects as SceneObject[] | undefined)?.[this.grip.index];
+      if (thing) this.theatre.preview(this.grip.index, thing);
     }
     if (this.grip.kind === "path") {
       const at = this.grip.index;
@@ -188,6 +222,7 @@ export class Gizmo {
     this.printLift = undefined;
     this.moved = false;
     store.dragging.value = null;
+    store.snapNote.value = "";
     this.attach();
   }
 
@@ -219,6 +254,12 @@ export class Gizmo {
 
   /** Cancels a drag; the motion stays unchanged. */
   cancel(): boolean {
+    if (this.sizing) {
+      this.theatre.preview(this.sizing.index, this.sizing.thing);
+      this.sizing = null;
+      this.theatre.stage.orbit.enabled = true;
+      return true;
+    }
     if (!this.grip) return false;
     const moved = this.moved;
     this.grip = null;
@@ -270,11 +311,12 @@ export class Gizmo {
       return;
     }
     this.aim(x, y);
-    const knob = this.ray.intersectObjects(this.theatre.way.meshes())[0];
-    if (knob) {
-      const index = Number(knob.object.userData.path);
+    if (this.takeKnob()) return;
+    const dot = this.ray.intersectObjects(this.theatre.way.meshes())[0];
+    if (dot) {
+      const index = Number(dot.object.userData.path);
       store.selection.value = { kind: "path", index };
-      const at = knob.object.position.clone();
+      const at = dot.object.position.clone();
       const plane = new THREE.Plane(new THREE.Vector3(0, 1, 0), -at.y);
       const hit = this.ray.ray.intersectPlane(plane, new THREE.Vector3()) ?? at;
       this.direct = { plane, offset: at.sub(hit), x, y };
@@ -284,10 +326,40 @@ export class Gizmo {
     const print = this.theatre.holds.object.visible ? this.ray.intersectObjects(this.theatre.holds.meshes())[0] : undefined;
     const thing = this.ray.intersectObjects(this.theatre.objects.children, true)[0];
     if (print && (!thing || print.distance < thing.distance)) this.takePrint(print, x, y);
-    else if (thing) store.selection.value = { kind: "object", index: Number(thing.object.parent?.userData.index ?? 0) };
+    else if (thing) this.takeObject(thing, x, y);
     else this.empty = [x, y];
   }
   private empty: [number, number] | null = null;
+
+  /** Takes a knob of the selected piece of the ground; whether there is one under the mouse. */
+  private takeKnob(): boolean {
+    const chosen = store.selection.peek();
+    const hit = this.ray.intersectObjects(this.theatre.knobs.children)[0];
+    const thing = chosen.kind === "object" ? store.doc.peek()?.objects[chosen.index] : undefined;
+    if (!hit || chosen.kind !== "object" || !thing) return false;
+    const side = hit.object.userData.side as Side;
+    const { at, along } = knob(thing, side);
+    this.sizing = { index: chosen.index, side, thing, at, along, from: this.alongSide(at, along) ?? 0, now: null };
+    this.theatre.stage.orbit.enabled = false;
+    return true;
+  }
+
+  private alongSide(at: Vec3, along: Vec3): number | null {
+    const { origin, direction } = this.ray.ray;
+    return alongLine(at, along, [origin.x, origin.y, origin.z], [direction.x, direction.y, direction.z]);
+  }
+
+  /** Selects an object; dragging it slides it over the ground. */
+  private takeObject(hit: THREE.Intersection, x: number, y: number): void {
+    let part: THREE.Object3D | null = hit.object;
+    while (part && part.parent !== this.theatre.objects) part = part.parent;
+    store.selection.value = { kind: "object", index: Number(part?.userData.index ?? 0) };
+    const at = this.placeOf(store.selection.peek());
+    if (!at || store.mode.peek() === "rotate") return;
+    const plane = new THREE.Plane(new THREE.Vector3(0, 1, 0), -hit.point.y);
+    this.direct = { plane, offset: at.clone().sub(hit.point), x, y };
+    this.theatre.stage.orbit.enabled = false;
+  }
 
   /** Selects a footprint; dragging it slides it over the ground. */
   private takePrint(print: THREE.Intersection, x: number, y: number): void {
@@ -302,6 +374,14 @@ export class Gizmo {
 
   private move(event: PointerEvent): void {
     const [x, y] = this.mouse(event);
+    if (this.sizing) {
+      this.aim(x, y);
+      const to = this.alongSide(this.sizing.at, this.sizing.along);
+      if (to === null) return;
+      this.sizing.now = resized(this.sizing.thing, this.sizing.side, to - this.sizing.from, store.snapping.peek() ? SNAP.grid : 0);
+      this.theatre.preview(this.sizing.index, this.sizing.now);
+      return;
+    }
     if (!this.direct) {
       if (!this.controls.dragging && event.buttons === 0) this.hover(this.handleAt(x, y));
       if (this.empty && Math.hypot(x - this.empty[0], y - this.empty[1]) > STILL) this.empty = null;
@@ -313,12 +393,18 @@ export class Gizmo {
     const hit = this.ray.ray.intersectPlane(this.direct.plane, new THREE.Vector3());
     if (hit) {
       this.proxy.position.copy(hit.add(this.direct.offset));
+      if (this.grip?.kind === "object" && store.snapping.peek()) this.proxy.position.divideScalar(SNAP.grid).round().multiplyScalar(SNAP.grid);
       this.follow();
     }
   }
 
   private up(): void {
-    if (this.direct) {
+    if (this.sizing) {
+      const { index, now } = this.sizing;
+      this.sizing = null;
+      this.theatre.stage.orbit.enabled = true;
+      if (now) socket.edit({ kind: "objects", objects: (store.doc.peek()?.objects ?? []).map((thing, n) => (n === index ? now : thing)) });
+    } else if (this.direct) {
       if (this.grip) this.end();
       this.direct = null;
       this.theatre.stage.orbit.enabled = true;

@@ -3,11 +3,12 @@ import { effect } from "@preact/signals";
 import * as THREE from "three";
 import { askPath, sinks } from "../socket";
 import * as store from "../store";
-import type { Character, Mark } from "../types";
+import type { Character, Mark, SceneObject } from "../types";
 import { Track, type GroundData, type LooksData, type MeshData, type Poses } from "../wire";
 import { Bones, Skin } from "./figure";
 import { Handles, Holds, Trails } from "./overlay";
 import { Stage } from "./stage";
+import { isPiece, knob, type Side } from "./pieces";
 import { Way } from "./way";
 import { disposeAll, makeObject, makeTerrain } from "./world";
 
@@ -27,6 +28,8 @@ export class Theatre {
   hovered = -1;
   readonly holds = new Holds();
   readonly objects = new THREE.Group();
+  /** Knobs of the selected piece of the ground, by which it is resized. */
+  readonly knobs = new THREE.Group();
   readonly way = new Way();
   live: Live | null = null;
   private skin: Skin | null = null;
@@ -41,7 +44,7 @@ export class Theatre {
 
   constructor(canvas: HTMLCanvasElement) {
     this.stage = new Stage(canvas);
-    this.stage.scene.add(this.holds.object, this.objects, this.way.object);
+    this.stage.scene.add(this.holds.object, this.objects, this.knobs, this.way.object);
     sinks.mesh = (mesh) => this.setMesh(mesh);
     sinks.looks = (looks) => this.setLooks(looks);
     sinks.ground = (ground) => this.setGround(ground);
@@ -150,7 +153,41 @@ export class Theatre {
       made.userData.index = n;
       this.objects.add(made);
     });
+    this.setKnobs(chosen.kind === "object" ? store.doc.value?.objects[chosen.index] : undefined);
     this.stage.change();
+  }
+
+  /** Shows an object as it is while it is dragged or resized. */
+  preview(index: number, thing: SceneObject): void {
+    const old = this.objects.children[index];
+    if (!old) return;
+    const made = makeObject(thing, true, this.stage.software);
+    made.userData.index = index;
+    disposeAll(old);
+    this.objects.children[index] = made;
+    made.parent = this.objects;
+    this.setKnobs(thing);
+    this.stage.change();
+  }
+
+  private setKnobs(thing: SceneObject | undefined): void {
+    disposeAll(this.knobs);
+    this.knobs.clear();
+    if (!thing || !isPiece(thing)) return;
+    const size = 0.035 * Math.max((this.character?.height ?? 1.75) / 1.75, 0.1);
+    for (const [side, colour] of [["width", 0xff6b5e], ["height", 0x7ddb6f], ["depth", 0x5aa9ff]] as [Side, number][]) {
+      const mesh = new THREE.Mesh(new THREE.BoxGeometry(size, size, size).scale(1.6, 1.6, 1.6), new THREE.MeshBasicMaterial({ color: colour, depthTest: false, transparent: true }));
+      mesh.position.set(...knob(thing, side).at);
+      mesh.rotation.y = thing.turn;
+      mesh.renderOrder = 9;
+      mesh.userData.side = side;
+      this.knobs.add(mesh);
+    }
+  }
+
+  /** Whether the ground is anything but level: the camera then follows the character's height. */
+  private get uneven(): boolean {
+    return this.terrain !== null || (store.doc.peek()?.objects ?? []).some(isPiece);
   }
 
   /** Which of the handles is selected; −1 for none. */
@@ -257,9 +294,9 @@ export class Theatre {
     } else if (follow && this.followed) {
       // up stairs too; a jump or a crouch is seen better from a camera that stays
       const by = now.clone().sub(this.followed);
-      const climbing = this.terrain !== null && !this.live;
+      const climbing = this.uneven && !this.live;
       const height = climbing ? this.climbed(track, at) : 0;
-      if (climbing !== this.climbing) by.y = climbing || this.terrain ? by.y : 0;
+      if (climbing !== this.climbing) by.y = climbing || this.uneven ? by.y : 0;
       else by.y = height - this.height;
       [this.height, this.climbing] = [height, climbing];
       this.stage.carry(by);
@@ -285,9 +322,9 @@ export class Theatre {
     if (!track) return;
     const frame = this.live ? 0 : Math.min(store.frame.peek(), track.frames - 1);
     const center = at ?? new THREE.Vector3(...track.point(frame, 0, [0, 0, 0]));
-    this.climbing = this.terrain !== null && !this.live;
+    this.climbing = this.uneven && !this.live;
     this.height = this.climbing ? this.climbed(track, frame) : 0;
-    const foot = this.terrain ? center.y - 0.55 * height : (store.figure.peek()?.level ?? 0);
+    const foot = this.uneven ? center.y - 0.55 * height : (store.figure.peek()?.level ?? 0);
     const aim = new THREE.Vector3(center.x, foot + 0.5 * height, center.z);
     this.stage.look(aim.clone().add(new THREE.Vector3(1.35, 0.42, 1.6).multiplyScalar(height)), aim);
   }

@@ -2,6 +2,7 @@
 import * as THREE from "three";
 import type { SceneObject } from "../types";
 import type { GroundData } from "../wire";
+import { NEW_PIECES, isPiece } from "./pieces";
 
 export function makeTerrain(data: GroundData, plain: boolean): THREE.Mesh {
   const { columns, rows, low, step, heights } = data;
@@ -51,11 +52,12 @@ function addGridLines(material: THREE.Material): void {
 
 const WOOD = 0x9a7b57;
 const PLAIN = 0x7f8692;
+const STONE = 0x7c8177;
 
 export function makeObject(thing: SceneObject, chosen: boolean, plain: boolean): THREE.Group {
   const group = new THREE.Group();
   const [width, height, depth] = thing.size;
-  const colour = thing.kind === "table" ? WOOD : PLAIN;
+  const colour = thing.kind === "table" ? WOOD : isPiece(thing) ? STONE : PLAIN;
   const look = { color: colour, ...(chosen ? { emissive: 0x6b4a10 } : {}) };
   const material = plain ? new THREE.MeshLambertMaterial(look) : new THREE.MeshStandardMaterial({ ...look, roughness: 0.8 });
   const block = (w: number, h: number, d: number, x: number, y: number, z: number): void => {
@@ -64,7 +66,14 @@ export function makeObject(thing: SceneObject, chosen: boolean, plain: boolean):
     mesh.castShadow = mesh.receiveShadow = true;
     group.add(mesh);
   };
-  if (thing.kind === "box") block(width, height, depth, 0, height / 2, 0);
+  if (thing.kind === "box" || thing.kind === "block") block(width, height, depth, 0, height / 2, 0);
+  else if (thing.kind === "stairs") {
+    const count = thing.count ?? 1;
+    for (let n = 0; n < count; n++) {
+      const [high, run] = [((n + 1) * height) / count, depth / count];
+      block(width, high, run, 0, high / 2, -depth / 2 + (n + 0.5) * run);
+    }
+  } else if (thing.kind === "ramp") group.add(wedge(width, height, depth, material));
   else if (thing.kind === "table") {
     block(width, 0.05, depth, 0, height - 0.025, 0);
     for (const x of [-1, 1]) {
@@ -79,7 +88,21 @@ export function makeObject(thing: SceneObject, chosen: boolean, plain: boolean):
   return group;
 }
 
+/** A ramp that rises along +z. */
+function wedge(width: number, height: number, depth: number, material: THREE.Material): THREE.Mesh {
+  const [w, d] = [width / 2, depth / 2];
+  const [a, b, c, e, f, g] = [[-w, 0, -d], [w, 0, -d], [w, 0, d], [-w, 0, d], [-w, height, d], [w, height, d]] as [number, number, number][];
+  const corners = [a, f, g, a, g, b, e, c, g, e, g, f, a, e, f, b, g, c].flat() as number[];
+  const shape = new THREE.BufferGeometry();
+  shape.setAttribute("position", new THREE.Float32BufferAttribute(corners, 3));
+  shape.computeVertexNormals();
+  const mesh = new THREE.Mesh(shape, material);
+  mesh.castShadow = mesh.receiveShadow = true;
+  return mesh;
+}
+
 export const NEW_OBJECTS: Record<SceneObject["kind"], [number, number, number]> = {
+  ...NEW_PIECES,
   box: [0.5, 0.5, 0.5],
   table: [1.4, 0.75, 0.8],
   doorway: [1.1, 1.55, 0.2],

@@ -1,0 +1,124 @@
+"""What an animator builds and copies in the editor: ground in pieces, poses, steps on the ground, a body for sticks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from footplant import rotation, samples, skinning
+from footplant.editor import scene
+from footplant.editor.poses import influence
+from footplant.editor.session import start
+from footplant.errors import ArgumentError, FootplantError
+from footplant.geometry import Plane
+from footplant.grounds import Built, Piece
+from footplant.humanoid.default_body import default_body
+from footplant.kinematics import Kinematics
+from footplant.motion import rest_motion
+
+STAIRS = {"kind": "stairs", "place": [0.0, 0.0, 1.9], "turn": 0.0, "size": [1.6, 0.48, 0.96], "count": 3}
+LANDING = {"kind": "block", "place": [0.0, 0.0, 3.0], "turn": 0.0, "size": [1.6, 0.48, 1.24]}
+
+
+@pytest.fixture
+def session(tmp_path):
+    clip = samples.load("walk")
+    made = start(replace(clip, motion=clip.motion[:300]), "sample:walk", tmp_path)
+    yield made
+    made.journal.close()
+
+
+def test_pieces_have_their_heights_inside_and_the_ground_around_them():
+    stairs = Piece("stairs", (1.0, 0.1, 2.0), (1.6, 0.6, 0.9), np.pi / 2, 3)
+    ramp = Piece("ramp", (0.0, 0.0, 5.0), (1.0, 0.5, 2.0), np.pi)
+    ground = Built((stairs, ramp), Plane((0.0, -0.05, 0.0)))
+    # a quarter turn to the left: the stairs rise along +x
+    places = [[0.54, 2.0], [0.56, 2.0], [0.86, 2.0], [1.44, 2.79], [1.46, 2.0], [1.0, 2.81], [0.0, 5.9], [0.4, 4.1]]
+    expected = [-0.05, 0.3, 0.5, 0.7, -0.05, -0.05, 0.025, 0.475]
+    assert ground.height(places) == pytest.approx(expected, abs=1e-9)
+    assert ground.normal([[0.0, 5.0], [1.0, 2.0]]) == pytest.approx(
+        np.array([[0.0, 1.0, 0.25], [0.0, 1.0, 0.0]]) / [[np.hypot(1.0, 0.25)], [1.0]], abs=1e-9
+    )
+    with pytest.raises(ArgumentError, match="sizes above 0"):
+        Piece("block", size=(1.0, 0.0, 1.0))
+    with pytest.raises(ArgumentError, match="expected a piece among"):
+        Piece("hole")  # type: ignore[arg-type]
+
+
+def test_the_character_walks_over_pieces_of_the_ground(session):
+    """One edit puts them there with a terrain; moving one solves it again; feet stand on top of them."""
+    session.do({"kind": "objects", "objects": [STAIRS]})
+    assert [operator.kind for operator in session.stack.operators] == ["terrain"]
+    session.do({"kind": "objects", "objects": [STAIRS, LANDING]})
+    assert [operator.kind for operator in session.stack.operators] == ["terrain"]
+    state = session.state
+    assert isinstance(state.ground, Built)
+    assert scene.state_ground(state) is None
+    tops = {round(float(m.constraint.place[1]), 2) for m in state.marks}
+    assert {0.0, 0.48} < tops <= {0.0, 0.16, 0.32, 0.48}
+    rows = {name: now for name, _, now in scene.quality(session)["rows"]}
+    assert rows["worst footplant drift, mm"] < 10.0
+    assert rows["deepest penetration, mm"] < 10.0
+    session.go(0)
+    assert session.state.ground is None
+    for wrong in ({"count": 0}, {"count": 101}, {"size": [1, 1e6, 1]}, {"count": 2.5}):
+        with pytest.raises(FootplantError):
+            session.do({"kind": "objects", "objects": [{**STAIRS, **wrong}]})
+
+
+def test_a_step_in_the_air_is_put_on_the_ground(session):
+    step = scene.document(session)["steps"][2]
+    session.do({"kind": "step", "id": step["id"], "move": [0.0, 0.07, 0.05]})
+    (raised,) = [s for s in scene.document(session)["steps"] if s["id"] == step["id"]]
+    assert raised["place"][1] == pytest.approx(step["place"][1] + 0.07, abs=1e-6)
+    session.do({"kind": "step", "id": step["id"], "grounded": True})
+    (lowered,) = [s for s in scene.document(session)["steps"] if s["id"] == step["id"]]
+    assert lowered["place"] == pytest.approx([step["place"][0], step["place"][1], step["place"][2] + 0.05], abs=0.01)
+
+
+def test_a_pose_is_pasted_with_its_influence_and_the_feet_stay(session):
+    motion = session.state.motion
+    names, (copied, at) = motion.skeleton.names, (30, 150)
+    joints = {name: motion.rotations[copied, joint].tolist() for joint, name in enumerate(names)}
+    edit = {"kind": "pose", "frame": at, "joints": joints, "height": float(motion.root[copied, 1]), "before": 0.3}
+    session.do({**edit, "after": 0.2, "hold": 0.1})
+    after = session.state.motion
+    arms = [session.state.character.roles[role] for role in ("left_upper_arm", "right_lower_arm")]
+    assert np.degrees(rotation.angle(after.rotations[at, arms], motion.rotations[copied, arms])).max() < 1.0
+    reach = np.round(np.array([at - 0.3 * motion.fps, at + 0.3 * motion.fps])).astype(int)
+    changed = np.flatnonzero(np.abs(after.rotations - motion.rotations)[:, arms].max(axis=(1, 2)) > 1e-3)
+    assert reach[0] <= changed[0] < at < changed[-1] <= reach[1]
+    rows = {name: now for name, _, now in scene.quality(session)["rows"]}
+    assert rows["worst footplant drift, mm"] < 2.0
+    (key,) = scene.document(session)["drags"]
+    assert (key["pose"], key["frame"], key["before"], key["after"], key["hold"]) == (True, at, 0.3, 0.2, 0.1)
+    session.do({"kind": "stack", "do": "set", "id": key["operator"], "values": {"before": 0.5}})
+    assert scene.document(session)["drags"][0]["before"] == 0.5
+    for wrong in ({"before": -1.0}, {"joints": {}}, {"joints": {"nose": [1, 0, 0, 0]}}, {"frame": 300},
+                  {"joints": {names[1]: [0, 0, 0, 0]}}, {"height": 1e9}):  # fmt: skip
+        with pytest.raises(FootplantError):
+            session.do({**edit, **wrong})
+
+
+def test_influence_eases_in_holds_and_eases_out():
+    weights = influence(101, 50, 100.0, 0.2, 0.1, 0.1)
+    assert weights[[0, 30, 50, 55, 60, 70, 100]] == pytest.approx([0, 0, 1, 1, 1, 0, 0])
+    assert weights[40] == pytest.approx(0.5)
+    assert np.abs(np.diff(weights)).max() < 0.16
+
+
+@pytest.mark.parametrize("name", ["mannequin", "child", "longlegs"])
+def test_a_stick_figure_gets_a_body_of_its_proportions(name):
+    character = replace(samples.load_character(name), skin=None)
+    body = default_body(character)
+    assert body is not None
+    pose = rest_motion(character.skeleton)
+    points = skinning.blend_skin(body, Kinematics(pose))[0]
+    assert np.ptp(points[:, 1]) == pytest.approx(character.height, rel=0.12)
+    # closed, with its outside out: the volume of a body of this height
+    corners = body.vertices[body.faces]
+    volume = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() / 6.0
+    assert 0.004 < volume / character.height**3 < 0.03
+    assert body.weights.sum(axis=1) == pytest.approx(np.ones(len(body.weights)))
