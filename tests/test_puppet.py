@@ -311,6 +311,14 @@ def test_the_root_estimate_spares_the_body_step():
     assert with_it <= 0.01 * without
 
 
+def test_goals_out_of_reach_are_approached_in_a_few_iterations():
+    """Strides of a run, in one world, that no pose of Blubby reaches: the search settles instead of swinging."""
+    clip, target = samples.load("run"), samples.load_character("blubby")
+    played = PuppetEngine(clip.character, target, scale=1.0).play(clip.motion.resample(30.0))
+    assert (played.iterations > 0).any()
+    assert played.iterations.max() < 10
+
+
 def test_a_palm_holds_on_to_a_box_that_moves():
     clip, target = samples.load("reach"), samples.load_character("sally")
     (start, end), *_ = samples.make("reach").contacts["right_palm"]

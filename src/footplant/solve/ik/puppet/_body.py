@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from footplant.kernels import uncounted_jit
 from footplant.kernels.balls import closest
 from footplant.kernels.dense import add_row, factor, substitute
@@ -38,8 +40,8 @@ MOST_ITERATIONS = 12
 """Largest number of iterations of the body step."""
 BEND_SHARE, BEND_LEVER = 0.5, 0.5
 """Share of the bound on accelerations that the body step may take, and metres from a vertebra to what it moves."""
-SMALL_STEP = 1e-4
-"""Metres and radians; a step of the body shorter than this ends its search."""
+LEAST_GAIN = 0.01
+"""Share of the objective; a step of the body that gains less ends its search."""
 
 
 @uncounted_jit
@@ -300,23 +302,40 @@ def too_short(puppet, character, importance, limb, share, work):
 def bend_body(target, importance, work):
     """Bend the body where the root alone does not let every end be reached; return the iterations (section 5.2).
 
-    Gauss–Newton on equation 5.3 over the root's place and the rotations of hips and all vertebrae,
+    Newton's method on equation 5.3 over the root's place and the rotations of hips and all vertebrae,
 
         Σ_i max(0, |s_i − g_i| − l_i/w_i)² + α (Σ_j β |x_j|² + γ |p − p*|²),
 
-    with x_j the rotation vector of joint j from its captured orientation: q_j = exp(x_j) q_j* in the captured axes.
+    with x_j the rotation vector of joint j from its captured orientation: q_j = exp(x_j) q_j* in the captured axes. A
+    gap d_i > 0 along the unit vector n_i has the Hessian n nᵀ + d/|s − g| (I − n nᵀ) in s_i: without its second part
+    (Gauss–Newton) goals that pull against each other, which no body reaches, make steps that swing about the minimum.
     """
     puppet, character, tuning = target.puppet, target.character, target.stage.tuning
     joints = puppet.spine.shape[0]
     count = 3 + 3 * joints
     row, step, right, total = work.vector[0], work.vector[1], work.vector[2], work.vector[3]
     total[:] = 0.0
+    before = np.inf
     for iteration in range(MOST_ITERATIONS):
-        worst = 0.0
+        worst, objective = 0.0, 0.0
         for limb in range(2 * LIMBS):
-            worst = max(worst, too_short(puppet, character, importance, limb, GIVES_IN, work)[0])
+            gap = max(too_short(puppet, character, importance, limb, GIVES_IN, work)[0], 0.0)
+            worst, objective = max(worst, gap), objective + gap * gap
+        for k in range(count):
+            objective += (tuning[KEEP_PLACE] if k < 3 else tuning[KEEP_TURN]) * total[k] * total[k]
         if worst < CLOSE_ENOUGH:
             return iteration
+        if objective > before:
+            # the step was too long: take half of it back
+            for k in range(count):
+                step[k] *= -0.5
+            move_body(puppet, step, total, work)
+            for k in range(count):
+                step[k] = -step[k]
+            continue
+        if objective > (1.0 - LEAST_GAIN) * before:
+            return iteration
+        before = objective
         work.normal[:, :] = 0.0
         for k in range(count):
             keep = tuning[KEEP_PLACE] if k < 3 else tuning[KEEP_TURN]
@@ -326,35 +345,55 @@ def bend_body(target, importance, work):
             if gap <= 0.0:
                 continue
             upper = character.limbs[limb % LIMBS, 0]
-            row[:] = 0.0
-            row[0], row[1], row[2] = nx, ny, nz
-            for n in range(joints):
-                if puppet.carries[n, limb % LIMBS] == 0:
-                    continue
-                j, c = puppet.spine[n], 3 + 3 * n
-                x = work.positions[0, upper, 0] - work.positions[0, j, 0]
-                y = work.positions[0, upper, 1] - work.positions[0, j, 1]
-                z = work.positions[0, upper, 2] - work.positions[0, j, 2]
-                # a small rotation v moves the shoulder by v × arm: n · (v × arm) = v · (arm × n)
-                w, qx, qy, qz = ancestors_turn(puppet, j, work)
-                row[c], row[c + 1], row[c + 2] = rotate(
-                    w, -qx, -qy, -qz, y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
-                )
+            shoulder_row(puppet, limb, upper, nx, ny, nz, row, work)
             add_row(row, count, -gap, 1.0, work.normal, right)
+            # two directions across n; the smallest component of n is the one to leave
+            curved = gap / (gap + GIVES_IN * reach_of(puppet, limb) / importance.scene[limb])
+            if abs(nx) <= min(abs(ny), abs(nz)):
+                tx, ty, tz = 0.0, nz, -ny
+            elif abs(ny) <= abs(nz):
+                tx, ty, tz = -nz, 0.0, nx
+            else:
+                tx, ty, tz = ny, -nx, 0.0
+            norm = 1.0 / math.sqrt(tx * tx + ty * ty + tz * tz)
+            tx, ty, tz = norm * tx, norm * ty, norm * tz
+            shoulder_row(puppet, limb, upper, tx, ty, tz, row, work)
+            add_row(row, count, 0.0, curved, work.normal, right)
+            shoulder_row(puppet, limb, upper, ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx, row, work)
+            add_row(row, count, 0.0, curved, work.normal, right)
         if not factor(work.normal, 0.0, count, work.factor):
             return iteration
         substitute(work.factor, right, count, step)
-        longest = 0.0
-        for k in range(count):
-            total[k] += step[k]
-            longest = max(longest, abs(step[k]))
-        move_root(work, step[0], step[1], step[2])
-        for n in range(joints):
-            turn_vertebra(puppet, puppet.spine[n], total[3 + 3 * n : 6 + 3 * n], work)
-        forward(puppet.parents, puppet.offsets, work.root, work.local, work.positions, work.rotations)
-        if longest < SMALL_STEP:
-            return iteration + 1
+        move_body(puppet, step, total, work)
     return MOST_ITERATIONS
+
+
+@uncounted_jit
+def move_body(puppet, step, total, work):
+    """Take a step of the body: shift the root, turn hips and vertebrae; add it to `total`."""
+    for k in range(3 + 3 * puppet.spine.shape[0]):
+        total[k] += step[k]
+    move_root(work, step[0], step[1], step[2])
+    for n in range(puppet.spine.shape[0]):
+        turn_vertebra(puppet, puppet.spine[n], total[3 + 3 * n : 6 + 3 * n], work)
+    forward(puppet.parents, puppet.offsets, work.root, work.local, work.positions, work.rotations)
+
+
+@uncounted_jit
+def shoulder_row(puppet, limb, upper, x, y, z, row, work):
+    """Write how far a shoulder or hip moves along a direction for each unknown of the body step."""
+    row[:] = 0.0
+    row[0], row[1], row[2] = x, y, z
+    for n in range(puppet.spine.shape[0]):
+        if puppet.carries[n, limb % LIMBS] == 0:
+            continue
+        j, c = puppet.spine[n], 3 + 3 * n
+        ax = work.positions[0, upper, 0] - work.positions[0, j, 0]
+        ay = work.positions[0, upper, 1] - work.positions[0, j, 1]
+        az = work.positions[0, upper, 2] - work.positions[0, j, 2]
+        # a small rotation v moves the shoulder by v × arm: n · (v × arm) = v · (arm × n)
+        w, qx, qy, qz = ancestors_turn(puppet, j, work)
+        row[c], row[c + 1], row[c + 2] = rotate(w, -qx, -qy, -qz, ay * z - az * y, az * x - ax * z, ax * y - ay * x)
 
 
 @uncounted_jit
