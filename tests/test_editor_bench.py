@@ -122,3 +122,54 @@ def test_a_stick_figure_gets_a_body_of_its_proportions(name):
     volume = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() / 6.0
     assert 0.004 < volume / character.height**3 < 0.03
     assert body.weights.sum(axis=1) == pytest.approx(np.ones(len(body.weights)))
+
+
+def test_several_characters_share_a_scene_and_come_back(tmp_path):
+    """Each has a stack of its own; a project holds all of them, and so do the journals after a kill."""
+    from footplant.editor.files import export, unpack_cast
+    from footplant.editor.hub import Hub
+
+    clip = replace(samples.load("walk"), motion=samples.load("walk").motion[:120])
+    hub = Hub("sample:walk", clip, tmp_path)
+    key, walker = hub.enter(None)
+    runner = hub.add_in(key, walker, "sample:run", lambda *_: None)
+    assert [each.state.clip.name for each in hub.tabs[key].cast] in (["walk", "run"], ["run", "walk"])
+    assert hub.session(key) is runner
+    gap = runner.state.motion.root[0] - walker.state.motion.root[0]
+    assert gap[0] == pytest.approx(0.7 * walker.state.character.height, rel=0.05)
+    runner.do({"kind": "place", "move": [2.0, 0.0, 0.0], "turn": np.pi / 2})
+    assert [operator.kind for operator in runner.stack.operators] == ["place"]
+    assert hub.switch_to(key, walker.journal.folder.name) is walker
+    assert hub.others(key) == [runner]
+    name, data = export(walker, ".footplant", hub.others(key))
+    (tmp_path / name).write_bytes(data)
+    assert len(unpack_cast(tmp_path / name)) == 1
+    # as after kill −9: the files are closed by the system, and another server finds the journals
+    for each in (walker, runner):
+        each.journal.file.close()
+    again = Hub("sample:walk", clip, tmp_path)
+    _, _ = again.enter(key)
+    assert sorted(each.state.clip.name for each in again.tabs[key].cast) == ["run", "walk"]
+    moved = next(each for each in again.tabs[key].cast if each.state.clip.name == "run")
+    assert np.array_equal(moved.state.motion.root, runner.state.motion.root)
+    # removing one leaves the other, and its edits are offered again later
+    again.remove_from(key, moved.journal.folder.name)
+    assert len(again.tabs[key].cast) == 1
+    left = again.tabs[key].session
+    with pytest.raises(FootplantError, match="last one"):
+        again.remove_from(key, left.journal.folder.name)
+    opened = again.open_in(key, left, left.journal.keep("two.footplant", data), lambda *_: None)
+    assert opened.state.clip.name == "walk"
+    assert [each.state.clip.name for each in again.others(key)] == ["run"]
+    again.close()
+
+
+def test_any_two_stacks_are_evaluated_without_changing_the_session(session):
+    session.do({"kind": "retarget", "character": "sample:child"})
+    session.do({"kind": "mirror"})
+    (retarget, _mirror), before = session.stack.operators, session.state
+    other = session.state_without(retarget.id)
+    assert other.character.height > 1.2 * before.character.height
+    assert session.state is before
+    assert scene.quality_rows(session.origin, other)
+    assert session.state_at(0).character is session.origin.character

@@ -23,8 +23,8 @@ pytestmark = [
     pytest.mark.skipif(not (STATIC / "app.js").is_file(), reason="the page is not built: python hatch_build.py"),
 ]
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-VIEW = {"viewport": {"width": 1280, "height": 720}, "device_scale_factor": 0.5}
-"""Half as many pixels each way as on a screen: here the processor draws them all."""
+VIEW = {"viewport": {"width": 1280, "height": 720}, "device_scale_factor": 0.25}
+"""A quarter of the pixels each way of a screen: here the processor draws them all."""
 TIMEOUT = 90.0
 
 
@@ -103,7 +103,7 @@ class Page:
         self.wait_for_frame(frame)
         self.draw()
 
-    def drag(self, start, by, steps: int = 8) -> None:
+    def drag(self, start, by, steps: int = 5) -> None:
         mouse = self.page.mouse
         mouse.move(*start)
         self.draw()
@@ -304,6 +304,13 @@ def test_methods_are_switched_and_compared(page):
     compared = page.state()["comparison"]
     assert (compared["a"]["name"], compared["b"]["name"]) == ("current", "filtered")
     assert compared["b"]["report"]["seconds"] > 0
+    # side by side with linked cameras, and any two stacks: here the clip as opened
+    page.page.locator(".segments button", has_text="Beside").click()
+    page.wait("() => window.__fp.panes() === 2")
+    page.page.select_option("#compare-a", "history:0")
+    page.page.click("#compare")
+    # while poses are being sent, Esc would cancel that
+    page.wait("() => window.__fp.state().comparison.a.name === 'history:0' && window.__fp.ready()")
     page.page.keyboard.press("Escape")
     page.wait("() => window.__fp.state().comparison === null")
     assert len(page.history()) == 1
@@ -456,6 +463,44 @@ def test_the_path_is_bent_on_the_ground(page):
     page.wait_for_edits(1)
     assert page.history() == ["Bend the path"]
     assert np.linalg.norm((page.positions(380)[0] - before)[[0, 2]]) > 0.1
+
+
+def test_stairs_are_put_in_the_way_and_resized_by_a_knob(page):
+    page.go_to(60)
+    page.page.click("#tab-scene")
+    page.page.click("#add-stairs")
+    page.wait_for_edits(1)
+    page.wait("() => window.__fp.state().pending === 0 && window.__fp.knob('height') !== null")
+    height = page.state()["document"]["objects"][0]["size"][1]
+    page.draw()
+    page.drag(page.ask("() => window.__fp.knob('height')"), (0, 30), steps=4)
+    page.wait_for_edits(2)
+    lower = page.state()["document"]["objects"][0]
+    assert 0.02 < lower["size"][1] < height - 0.05
+    assert [entry["kind"] for entry in page.state()["document"]["stack"]] == ["terrain"]
+    tops = {round(entry["place"][1], 2) for entry in page.state()["document"]["marks"]}
+    assert max(tops) == pytest.approx(lower["size"][1], abs=0.02)
+
+
+def test_a_pose_is_copied_and_its_influence_dragged(page):
+    page.go_to(120)
+    page.page.keyboard.press("Control+c")
+    page.wait("() => !document.querySelector('#paste-pose')?.disabled")
+    page.go_to(300)
+    before = page.positions(300)
+    page.page.keyboard.press("Control+v")
+    page.wait_for_edits(1)
+    assert page.history() == ["Paste a pose at 300"]
+    assert np.linalg.norm(page.positions(300) - before, axis=1).max() > 0.02
+    (key,) = page.state()["document"]["drags"]
+    page.page.mouse.click(*page.ask("(id) => window.__fp.key(id)", key["operator"]))
+    page.draw()
+    x, y = page.ask("(id) => window.__fp.reach(id)", key["operator"])
+    page.drag((x, y), (-40, 0), steps=4)
+    page.wait_for_edits(2)
+    (wider,) = page.state()["document"]["drags"]
+    assert wider["after"] < key["after"] - 0.1
+    assert wider["before"] == key["before"]
 
 
 def test_every_control_has_a_name_and_the_keys_are_shown(page):

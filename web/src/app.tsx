@@ -5,7 +5,7 @@ import { DrivePanel } from "./panels/drive";
 import { EditPanel } from "./panels/edit";
 import { Dropped, Mapping, Notes } from "./panels/material";
 import { Help, Progress, Recovery, Toasts } from "./panels/over";
-import { CharacterPanel, ComparePanel, HistoryPanel, QualityPanel, ScenePanel } from "./panels/side";
+import { CharacterPanel, ComparePanel, HistoryPanel, PaneLabels, QualityPanel, ScenePanel } from "./panels/side";
 import { StackPanel } from "./panels/stack";
 import { Tools } from "./panels/tools";
 import { TopBar } from "./panels/top";
@@ -35,6 +35,7 @@ export function App() {
       <Tools />
       <main class="stage">
         <Viewport />
+        <PaneLabels />
         <Recovery />
         <Progress />
         <Toasts />

@@ -267,6 +267,14 @@ export function openDropped(file: DroppedFile, take = 0, roles: Record<string, s
   socket.ask({ do: "open", file: file.file, take, ...(roles ? { roles } : {}) });
 }
 
+/** Adds a dropped clip to the scene, on a character of its own. */
+export function addDropped(file: DroppedFile, take = 0): void {
+  store.dropped.value = null;
+  store.pending.value += 1;
+  socket.ask({ do: "actor", what: "add", file: file.file, take });
+  store.tab.value = "character";
+}
+
 /** Offers a dropped clip beside the samples that can be blended. */
 export function offerBlend(file: DroppedFile): void {
   store.dropped.value = null;
@@ -291,16 +299,14 @@ export async function retargetTo(files: readonly File[], keepFootsteps: boolean)
 }
 
 export function compare(a: string, b: string): void {
-  store.compareView.value = "both";
+  if (store.compareView.peek() === "a" || store.compareView.peek() === "b") store.compareView.value = "both";
   socket.ask({ do: "compare", a, b });
 }
 
 export function endCompare(): void {
   if (!store.comparison.peek()) return;
   store.comparison.value = null;
-  store.tracks.other = null;
   store.poses.value += 1;
-  socket.release();
 }
 
 /** Stops what goes on: a drag, a solve, a dialog, playing; else clears the selection. */

@@ -1,6 +1,7 @@
 // Test interface: what is on the screen, as numbers and pixels.
 import * as THREE from "three";
 import * as store from "./store";
+import { REACH } from "./timeline/layout";
 import { currentLayout } from "./timeline/timeline";
 import { view } from "./view/viewport";
 
@@ -26,6 +27,8 @@ export function seam(): void {
       bars: store.bars.value,
       theme: store.theme.value,
       recording: store.recording.value,
+      cast: store.cast.value,
+      snapNote: store.snapNote.value,
       liveFrames: view.theatre?.live?.frames ?? 0,
       software: view.theatre?.stage.software,
     }),
@@ -64,11 +67,24 @@ export function seam(): void {
       const box = document.querySelector("canvas.timeline")?.getBoundingClientRect();
       return key && box ? [key.x + box.left, key.y + box.top] : null;
     },
+    /** Pixel of the end of the influence of a selected key. */
+    reach: (operator: number) => {
+      const key = currentLayout()?.keys.find((entry) => entry.operator === operator);
+      const box = document.querySelector("canvas.timeline")?.getBoundingClientRect();
+      return key && box ? [key.reach[3] + box.left, key.y + REACH + box.top] : null;
+    },
     /** Pixel of the print of a footstep. */
     print: (id: number) => {
       const mesh = view.theatre?.holds.meshOf(id);
       return mesh ? onPage(mesh.position) : null;
     },
+    /** Pixel of a knob of the selected piece of the ground. */
+    knob: (side: string) => {
+      const mesh = view.theatre?.knobs.children.find((part) => part.userData.side === side);
+      return mesh ? onPage(mesh.position) : null;
+    },
+    /** How many panes the view has. */
+    panes: () => view.theatre?.stage.panes.length ?? 0,
     /** Pixels of a bar of the timeline. */
     bar: (id: number) => {
       const bar = currentLayout()?.bars.find((entry) => entry.id === id);

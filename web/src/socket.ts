@@ -2,7 +2,7 @@
 import { batch, effect } from "@preact/signals";
 import * as store from "./store";
 import type { Edit, Said } from "./types";
-import { CURRENT, GROUND, LOOKS, MESH, ORIGINAL, OTHER, POSES, Track, decode, type GroundData, type LooksData, type MeshData, type Poses } from "./wire";
+import { CURRENT, GROUND, LIVE, LOOKS, MESH, ORIGINAL, POSES, Track, decode, type GroundData, type LooksData, type MeshData, type Poses } from "./wire";
 
 const KEY = "footplant-session";
 /** Largest number of frames for which a clip is measured after every edit. */
@@ -111,7 +111,7 @@ function hear(said: Said): void {
         sessionStorage.setItem(KEY, said.session);
         store.tracks.current = new Track(said.frames, said.character.joints.length);
         store.tracks.original = null;
-        store.tracks.other = null;
+        store.tracks.layers.clear();
         store.comparison.value = null;
         if (store.figure.value?.clip !== said.clip) store.frame.value = 0;
         store.figure.value = said;
@@ -140,7 +140,15 @@ function hear(said: Said): void {
         store.quality.value = said;
         break;
       case "compare":
+        for (const side of [said.a, said.b]) {
+          const joints = (side.character ?? store.figure.value?.character)?.joints.length ?? 0;
+          if (side.layer !== CURRENT) store.tracks.layers.set(side.layer, new Track(side.frames, joints));
+        }
         store.comparison.value = said;
+        break;
+      case "cast":
+        for (const actor of said.actors) if (!actor.active) store.tracks.layers.set(actor.layer, new Track(actor.frames, actor.character.joints.length));
+        store.cast.value = said.actors;
         break;
       case "curves":
         store.curves.value = said;
@@ -210,13 +218,13 @@ function takePoses(message: Poses): void {
   const all = store.figure.value;
   if (!all) return;
   if (message.layer === CURRENT) store.tracks.current?.patch(message);
-  else if (message.layer === ORIGINAL || message.layer === OTHER) {
-    const name = message.layer === ORIGINAL ? "original" : "other";
-    const known = store.tracks[name];
-    const made = known && known.joints === message.joints ? known : new Track(name === "original" ? all.original_frames : all.frames, message.joints);
+  else if (message.layer === ORIGINAL) {
+    const known = store.tracks.original;
+    const made = known && known.joints === message.joints ? known : new Track(all.original_frames, message.joints);
     made.patch(message);
-    store.tracks[name] = made;
-  } else sinks.live(message);
+    store.tracks.original = made;
+  } else if (message.layer === LIVE) sinks.live(message);
+  else store.tracks.layers.get(message.layer)?.patch(message);
   // the original clip is only sent if it differs from the current one
   if (message.layer === CURRENT && !store.tracks.original && store.tracks.current && message.first + message.frames === all.frames) {
     store.tracks.original = store.tracks.current.copy();

@@ -1,6 +1,6 @@
 // State of the page. Panels read these signals; only `socket.ts` and user actions write them.
 import { computed, signal } from "@preact/signals";
-import type { Compared, Curves, Document, Figure, Mark, QualityRow, Vec3 } from "./types";
+import type { Actor, Compared, Curves, Document, Figure, Mark, QualityRow, Vec3 } from "./types";
 import type { DroppedFile } from "./commands";
 import type { CopiedPose } from "./view/pose";
 import { Track } from "./wire";
@@ -17,7 +17,11 @@ export type Mode = "translate" | "rotate";
 
 export const figure = signal<Figure | null>(null);
 export const doc = signal<Document | null>(null);
-export const tracks: { current: Track | null; original: Track | null; other: Track | null } = { current: null, original: null, other: null };
+export const tracks: { current: Track | null; original: Track | null; layers: Map<number, Track> } = { current: null, original: null, layers: new Map() };
+/** The characters of the scene; one of them is edited. */
+export const cast = signal<Actor[]>([]);
+/** Characters that are not shown, by their ids. */
+export const hidden = signal<ReadonlySet<string>>(new Set());
 /** Counts changes of `tracks`, to trigger drawing. */
 export const poses = signal(0);
 

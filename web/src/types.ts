@@ -193,6 +193,22 @@ export interface Compared {
   name: string;
   report: Report | null;
   rows: QualityRow[] | null;
+  layer: number;
+  frames: number;
+  fps: number;
+  character: Character | null;
+}
+
+/** A character of the scene with its clip; one of them is edited. */
+export interface Actor {
+  id: string;
+  clip: string;
+  frames: number;
+  fps: number;
+  edits: number;
+  active: boolean;
+  layer: number;
+  character: Character;
 }
 
 /** Curves over time. */
@@ -243,6 +259,11 @@ export interface PathPoints {
   points: [number, number][];
 }
 
+export interface Cast {
+  is: "cast";
+  actors: Actor[];
+}
+
 export interface Driving {
   is: "driving";
   mode: "drive" | "live";
@@ -267,4 +288,4 @@ export interface Failure {
   during?: string;
 }
 
-export type Said = Figure | Document | Curves | Measured | Comparison | Dragged | Progressed | GroundChanged | PathPoints | Driving | LiveStatus | Note | Failure;
+export type Said = Figure | Document | Curves | Measured | Comparison | Dragged | Progressed | GroundChanged | PathPoints | Cast | Driving | LiveStatus | Note | Failure;

@@ -7,6 +7,8 @@ export const LOOKS = 4;
 export const CURRENT = 0;
 export const ORIGINAL = 1;
 export const OTHER = 2;
+export const LIVE = 3;
+export const FIRST = 4;
 const HEADER = 8;
 
 export interface Poses {

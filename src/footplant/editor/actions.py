@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from footplant import rotation
 from footplant.constraints import Constraint, Footplant, Position, from_data
 from footplant.constraints.drags import Drag, Turn, drags_from_data
 from footplant.constraints.fields import Fields
@@ -100,7 +101,7 @@ def describe(edit: Edit, state: EditorState) -> str:
         "repair": "Repair the feet", "objects": "Arrange the scene",
         "path": "Bend the path", "blend": "Blend with {clips}", "constraints": "Add constraints",
         "trim": "Trim to {start}–{end}", "retime": "Play at {speed} times the speed", "mirror": "Mirror",
-        "pose": "Paste a pose at {frame}",
+        "pose": "Paste a pose at {frame}", "place": "Place the character",
     }  # fmt: skip
     return titles[kind].format(**{key: _as_text(value) for key, value in edit.items()})
 
@@ -496,6 +497,19 @@ def _pose(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     )
 
 
+def _place(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Move and turn the whole motion on the ground, about where it starts."""
+    if state.ground is not None:
+        raise ConstraintError("expected a motion on level ground to place: put the place before the terrain")
+    fields = Fields(edit, "", None)
+    move, turn = np.asarray(fields.vector("move", 3, np.zeros(3))), fields.number("turn", 0.0)
+    start = state.motion.root[0]
+    about = rotation.from_axis_angle(rotation.AXES["y"], turn)
+    shift = start + move - rotation.rotate(about, start)
+    clip = replace(state.clip, motion=state.motion.transformed(about, shift), others=())
+    return opened(clip, like=state, report=state.report)
+
+
 def _everyday(state: EditorState, made: Result) -> EditorState:
     """Return the state of a clip that was trimmed, retimed or mirrored; constraints are detected anew."""
     return opened(replace(made.clip, layout=None), like=state, report=made.report)
@@ -543,5 +557,6 @@ _KINDS: dict[str, Callable[[Edit, EditorState, EditContext], EditorState]] = {
     "retime": _retime,
     "mirror": _mirror,
     "pose": _pose,
+    "place": _place,
     "step": _step,
 }

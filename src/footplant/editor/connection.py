@@ -24,6 +24,8 @@ from footplant.errors import ConstraintError, FootplantError
 from footplant.humanoid.default_body import default_body
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.plot.figures import character_data
+from footplant.problem import Report
 from footplant.serialise import json_ready
 from footplant.skeleton import Character
 
@@ -42,8 +44,8 @@ MOST_WAITING = 200
 """Largest number of queued requests; the editor's page never sends more."""
 GRACE = 0.1
 """Seconds in which a cancelled solve may end by itself; then its thread is left to run out and its result dropped."""
-HISTORY = "history:"
-"""Prefix of a position in the history, as one of two results to compare."""
+HISTORY, WITHOUT = "history:", "without:"
+"""Prefixes of two results to compare: a position in the history, and the stack without an operator."""
 Request = dict[str, Any]
 
 
@@ -266,6 +268,7 @@ class Connection:
         if session.origin.motion is not state.motion:
             self.show(session.origin.motion, wire.ORIGINAL)
         self._send_ground()
+        self._send_cast()
         self.send_now(scene.document(session))
 
     def send_body(self, character: Character, layer: int = wire.CURRENT) -> None:
@@ -354,34 +357,65 @@ class Connection:
             self.send_now(scene.quality(self.session))
 
     def compare(self, request: Request) -> None:
-        """Solve with two methods, or stacks of the history ("history:3"); show both until the page releases them."""
-        state, context = self.session.state, EditContext(self.session.journal.files, self.progress)
-        found = []
-        for layer, name in ((wire.CURRENT, request["a"]), (wire.OTHER, request["b"])):
-            if name == "current":
-                self.show(state.motion, layer)
-                found.append({"name": "current", "report": None, "rows": None})
-                continue
-            if str(name).startswith(HISTORY):
-                found.append(self._compare_position(str(name), layer))
-                continue
-            solution = solve_by(str(name), state, context)
-            self.show(solution.motion, layer)
-            rows = [[label, before, after] for label, before, after in solution.report.comparison()]
-            found.append({"name": name, "report": scene.report(solution.report), "rows": json_ready(rows)})
-        self.send_now({"is": "compare", "a": found[0], "b": found[1]})
+        """Show two results until the page releases them: methods, stacks of the history, stacks without an operator."""
+        wanted = [(wire.FIRST, str(request["a"])), (wire.OTHER, str(request["b"]))]
+        found = [(layer, name, *self._result(name)) for layer, name in wanted]
+        now, said = self.session.state, []
+        for layer, name, motion, character, report, rows in found:
+            said.append({
+                "name": name, "report": None if report is None else scene.report(report), "rows": rows,
+                "layer": wire.CURRENT if name == "current" else layer, "frames": len(motion), "fps": motion.fps,
+                "character": None if character is now.character else character_data(character),
+            })  # fmt: skip
+        self.send_now({"is": "compare", "a": said[0], "b": said[1]})
+        for layer, name, motion, character, _, _ in found:
+            if name != "current":
+                if character is not now.character:
+                    self.send_body(character, layer)
+                self._sent.pop(layer, None)
+                self.show(motion, layer)
 
-    def _compare_position(self, name: str, layer: int) -> dict[str, Any]:
-        """Show the result of another stack, that of a position in the history."""
-        digits, now = name.removeprefix(HISTORY), self.session.state
-        if not digits.isdigit():
-            raise ConstraintError(f"expected a position in the history, got {name!r}")
-        other = self.session.state_at(int(digits), self.progress)
-        if other.character is not now.character or len(other.motion) != len(now.motion):
-            raise ConstraintError("expected results on the same character with the same frames to compare")
-        self.show(other.motion, layer)
-        measured = None if other.report is None else scene.report(other.report)
-        return {"name": name, "report": measured, "rows": None}
+    def _result(self, name: str) -> tuple[Motion, Character, Report | None, list[Any] | None]:
+        """Return the motion, character, report and measures of a result to compare."""
+        session, state = self.session, self.session.state
+        if name == "current":
+            return state.motion, state.character, state.report, None
+        kind, _, digits = name.rpartition(":")
+        if f"{kind}:" in (HISTORY, WITHOUT):
+            if not digits.isdigit():
+                raise ConstraintError(f"expected a number of an edit or an operator, got {name!r}")
+            evaluated = session.state_at if f"{kind}:" == HISTORY else session.state_without
+            other = evaluated(int(digits), self.progress)
+            return other.motion, other.character, other.report, scene.quality_rows(session.origin, other)
+        solution = solve_by(name, state, EditContext(session.journal.files, self.progress))
+        rows = [[label, before, after] for label, before, after in solution.report.comparison()]
+        return solution.motion, state.character, solution.report, json_ready(rows)
+
+    def actor(self, request: Request) -> None:
+        """Add a character to the scene, edit another one, or remove one."""
+        what = request.get("what")
+        if what == "add":
+            take, roles = request.get("take"), request.get("roles")
+            self.session = self.hub.add_in(self.key, self.session, str(request["file"]), self.progress, take, roles)
+        elif what == "edit":
+            self.session = self.hub.switch_to(self.key, str(request["id"]))
+        elif what == "remove":
+            self.session = self.hub.remove_from(self.key, str(request["id"]))
+        else:
+            raise ConstraintError(f"expected add, edit or remove, got {what!r}")
+        self.introduce()
+
+    def _send_cast(self) -> None:
+        """Send the characters of the scene, and the poses of those that are not edited."""
+        tab = self.hub.tabs.get(self.key)
+        cast = [self.session] if tab is None else tab.cast
+        layers = [wire.CURRENT if each is self.session else wire.CAST + n for n, each in enumerate(cast)]
+        actors = [scene.actor(each, each is self.session, layer) for each, layer in zip(cast, layers)]
+        self.send_now({"is": "cast", "actors": actors})
+        for each, layer in zip(cast, layers):
+            if each is not self.session:
+                self.send_body(each.state.character, layer)
+                self.show(each.state.motion, layer)
 
     def drive(self, request: Request) -> None:
         """Start or stop driving the character by keys or a stream."""
@@ -457,4 +491,5 @@ _HANDLERS: dict[str, Callable[[Connection, Request], None]] = {
     "release": Connection.release, "curves": Connection.curves, "quality": Connection.quality,
     "compare": Connection.compare, "open": Connection.open, "recover": Connection.recover,
     "forget": Connection.forget, "drop": Connection.edit, "drive": Connection.drive, "path": Connection.path,
+    "actor": Connection.actor,
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ ORIGINAL = "editor/original.footplant"
 """Member of a project file: the clip before all edits, itself a project."""
 UPLOADS = "editor/files/"
 """Members of a project file: uploaded files that edits refer to."""
+CAST = "editor/cast/"
+"""Members of a project file: the other characters of the scene, each a project."""
 
 
 def exports() -> list[str]:
@@ -26,8 +28,8 @@ def exports() -> list[str]:
     return sorted(ending for ending, module in formats().items() if hasattr(module, "save"))
 
 
-def export(session: Session, ending: str) -> tuple[str, bytes]:
-    """Return name and bytes of a download; the opened file is never written."""
+def export(session: Session, ending: str, others: Sequence[Session] = ()) -> tuple[str, bytes]:
+    """Return name and bytes of a download; the opened file is never written. others: go into a project as well."""
     if ending not in exports():
         raise FormatError(f"expected a format among {', '.join(exports())}; got {ending!r}")
     from footplant.io import save
@@ -38,14 +40,14 @@ def export(session: Session, ending: str) -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="footplant-") as folder:
         path = Path(folder) / name
         if ending == ".footplant":
-            _save_project(path, session, clip)
+            _save_project(path, session, clip, others)
         else:
             save(path, clip)
         data = path.read_bytes()
     return name, data
 
 
-def _save_project(path: Path, session: Session, clip: Clip) -> None:
+def _save_project(path: Path, session: Session, clip: Clip, others: Sequence[Session]) -> None:
     from footplant.io.project import Extra, Project, save_project
 
     original = path.with_name("original.footplant")
@@ -54,6 +56,8 @@ def _save_project(path: Path, session: Session, clip: Clip) -> None:
     done = [step.edit for step in session.steps[: session.position]]
     for name in _used_files(done, session.journal.files):
         members[UPLOADS + name] = (session.journal.files / name).read_bytes()
+    for number, other in enumerate(others):
+        members[f"{CAST}{number + 2}.footplant"] = export(other, ".footplant")[1]
     constraints: list[Mapping[str, Any]] = []
     for mark in session.state.marks:
         try:
@@ -83,6 +87,16 @@ def _texts(value: Any) -> list[str]:
     return [text for entry in entries for text in _texts(entry)]
 
 
+def unpack_cast(path: Path) -> list[bytes]:
+    """Return the projects of the other characters of a project; none for any other file."""
+    if path.suffix.lower() != ".footplant":
+        return []
+    from footplant.io.project import load_project
+
+    members = load_project(path).extra.members
+    return [members[name] for name in sorted(members) if name.startswith(CAST)]
+
+
 def unpack_project(path: Path) -> tuple[Clip | None, list[dict[str, Any]], dict[str, bytes]]:
     """Return the clip before all edits, the edits, and the files they refer to; (None, [], {}) for any other file."""
     if path.suffix.lower() != ".footplant":
@@ -91,7 +105,7 @@ def unpack_project(path: Path) -> tuple[Clip | None, list[dict[str, Any]], dict[
 
     project = load_project(path)
     original = project.extra.members.get(ORIGINAL)
-    if original is None or not project.edits:
+    if original is None or not (project.edits or any(name.startswith(CAST) for name in project.extra.members)):
         return None, [], {}
     with tempfile.TemporaryDirectory(prefix="footplant-") as folder:
         inner = Path(folder) / "original.footplant"

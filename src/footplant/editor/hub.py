@@ -22,6 +22,10 @@ from footplant.solve.methods import NAMES
 
 MOST_SESSIONS = 32
 """Sessions that one server keeps; the oldest without a tab is closed first, its journal stays."""
+MOST_ACTORS = 12
+"""Characters of one scene."""
+APART = 0.7
+"""Body heights between the places of characters that are added to a scene."""
 
 
 @dataclass(eq=False)
@@ -29,7 +33,15 @@ class Tab:
     """A session and whether a browser tab is connected to it."""
 
     session: Session
+    """The one that is edited."""
     connected: bool = False
+    others: list[Session] = field(default_factory=list)
+    """The other characters of the scene."""
+
+    @property
+    def cast(self) -> list[Session]:
+        """Return all characters of the scene, in the order in which they were opened."""
+        return sorted([self.session, *self.others], key=lambda session: session.journal.folder.name)
 
 
 @dataclass(eq=False)
@@ -63,11 +75,11 @@ class Hub:
                 tab.connected = True
                 return key, tab.session
         if key is not None and tab is None:
-            session = self._returned(key)
-            if session is not None:
+            cast = self._returned(key)
+            if cast:
                 with self.lock:
-                    self.tabs[key] = Tab(session, True)
-                return key, session
+                    self.tabs[key] = Tab(cast[0], True, cast[1:])
+                return key, cast[0]
         key = secrets.token_urlsafe(12)
         session = start(self.clip, self.source, self.folder, self.prepare(), tab=key)
         if self.to is not None:
@@ -77,13 +89,13 @@ class Hub:
             self._close_oldest()
         return key, session
 
-    def _returned(self, key: str) -> Session | None:
-        """Return the session of a tab of an earlier server, from its journal; None if there is none."""
-        for left in journals.find_abandoned(None, self.folder):
-            if left.head.get("tab") == key:
-                with contextlib.suppress(FootplantError, OSError):
-                    return self._recovered(left.folder, None)[0]
-        return None
+    def _returned(self, key: str) -> list[Session]:
+        """Return the sessions of a tab of an earlier server from their journals, the latest first."""
+        found = []
+        for left in journals.find_of_tab(key, self.folder)[:MOST_ACTORS]:
+            with contextlib.suppress(FootplantError, OSError):
+                found.append(self._recovered(left.folder, None)[0])
+        return found
 
     def _recovered(self, folder: Path, progress: Progress | None) -> tuple[Session, list[str]]:
         """Return the session of a journal, and sentences about what could not be restored."""
@@ -131,25 +143,30 @@ class Hub:
         tab = self.tabs.get(key)
         return None if tab is None else tab.session
 
+    def others(self, key: str) -> list[Session]:
+        """Return the other characters of the scene of a tab."""
+        tab = self.tabs.get(key)
+        return [] if tab is None else list(tab.others)
+
     def _close_oldest(self) -> None:
         for key in [key for key, tab in self.tabs.items() if not tab.connected]:
             if len(self.tabs) <= MOST_SESSIONS:
                 break
-            self.tabs.pop(key).session.journal.close()
+            for session in self.tabs.pop(key).cast:
+                session.journal.close()
 
     def close(self) -> None:
         """Close every journal; those without unsaved edits are removed."""
         with self.lock:
-            for tab in self.tabs.values():
-                journal = tab.session.journal
-                (journal.close if tab.session.unsaved else journal.discard)()
+            for session in (session for tab in self.tabs.values() for session in tab.cast):
+                (session.journal.close if session.unsaved else session.journal.discard)()
             self.tabs.clear()
 
     def left(self, session: Session) -> list[dict[str, Any]]:
         """Return journals left by crashes for the clip of a tab that has no edits yet."""
         if session.steps:
             return []
-        own = {tab.session.journal.folder for tab in self.tabs.values()}
+        own = {each.journal.folder for tab in self.tabs.values() for each in tab.cast}
         return [
             {"journal": left.folder.name, "edits": left.edits, "ended": left.ended, "name": left.head.get("name", "")}
             for left in journals.find_abandoned(head_of(self.source), self.folder)
@@ -176,6 +193,7 @@ class Hub:
     def recover_in(self, key: str, old: Session, name: str, progress: Progress) -> tuple[Session, list[str]]:
         """Continue in a tab with a journal left by a crash."""
         session, notes = self._recovered(self._journal_folder(name), progress)
+        session.journal.append({"aside": False})
         self._replace(key, old, session)
         return session, notes
 
@@ -190,18 +208,92 @@ class Hub:
         self, key: str, old: Session, name: str, progress: Progress, take: int | None = None, roles: Any = None
     ) -> Session:
         """Open another clip in a tab: a sample, or an uploaded file; take and roles: see `opening.load_material`."""
+        session, cast = self._start(key, old, name, progress, take, roles)
+        progress(TAKES_EFFECT, 1.0)
+        self._replace(key, old, session)
+        if cast:
+            for other in self.tabs[key].others:
+                self._put_aside(other)
+            self.tabs[key].others = cast
+        return session
+
+    def _start(
+        self, key: str, old: Session, name: str, progress: Progress, take: int | None, roles: Any
+    ) -> tuple[Session, list[Session]]:
+        """Return a session on a sample or an uploaded file, and those of the other characters of a project."""
         from footplant.io import SAMPLE
 
         if name.startswith(SAMPLE):
             from footplant.io import load
 
-            session = start(load(name), name, self.folder, tab=key)
-        else:
-            path = old.journal.find(name)
-            session = self._open_file(key, path, old.journal.files, progress, {"take": take, "roles": roles})
+            return start(load(name), name, self.folder, tab=key), []
+        path = old.journal.find(name)
+        session = self._open_file(key, path, old.journal.files, progress, {"take": take, "roles": roles})
+        return session, self._open_cast(key, path, session, progress)
+
+    def _open_cast(self, key: str, path: Path, session: Session, progress: Progress) -> list[Session]:
+        """Return sessions on the other characters of a project."""
+        from footplant.editor.files import unpack_cast
+
+        found = []
+        for number, data in enumerate(unpack_cast(path)[:MOST_ACTORS]):
+            kept = session.journal.files / session.journal.keep(f"character{number + 2}.footplant", data)
+            found.append(self._open_file(key, kept, session.journal.files, progress, {}))
+            found[-1].journal.append({"cast": True})
+        return found
+
+    def add_in(
+        self, key: str, old: Session, name: str, progress: Progress, take: int | None = None, roles: Any = None
+    ) -> Session:
+        """Add a character with its clip to the scene of a tab, beside the others, to be edited from now on."""
+        tab = self.tabs[key]
+        if len(tab.cast) >= MOST_ACTORS:
+            raise FormatError(f"expected at most {MOST_ACTORS} characters in a scene, got more")
+        session, cast = self._start(key, old, name, progress, take, roles)
+        for other in cast:
+            other.journal.discard()
+        first = tab.cast[0].state.motion.root[0]
+        own, high = session.state.motion.root[0], max(session.state.character.height, old.state.character.height)
+        beside = APART * high * len(tab.cast)
+        session.do({"kind": "place", "move": [float(first[0] + beside - own[0]), 0.0, float(first[2] - own[2])]})
         progress(TAKES_EFFECT, 1.0)
-        self._replace(key, old, session)
+        for each in (session, *tab.cast):
+            each.journal.append({"cast": True})
+        with self.lock:
+            tab.session, tab.others = session, tab.cast
         return session
+
+    def switch_to(self, key: str, number: str) -> Session:
+        """Edit another character of the scene of a tab."""
+        tab = self.tabs[key]
+        chosen = next((each for each in tab.cast if each.journal.folder.name == number), None)
+        if chosen is None:
+            raise FormatError(f"expected a character of the scene, got {number!r}")
+        with self.lock:
+            tab.others = [each for each in tab.cast if each is not chosen]
+            tab.session = chosen
+        return chosen
+
+    def remove_from(self, key: str, number: str) -> Session:
+        """Take a character out of the scene of a tab; return the one that is edited from now on."""
+        tab = self.tabs[key]
+        if len(tab.cast) < 2:
+            raise FormatError("expected another character in the scene before its last one is removed")
+        edited, removed = tab.session, self.switch_to(key, number)
+        with self.lock:
+            tab.session = tab.others[0] if edited is removed else edited
+            tab.others = [each for each in tab.others if each is not tab.session]
+        self._put_aside(removed)
+        return tab.session
+
+    def _put_aside(self, session: Session) -> None:
+        """Close a session that is no longer in its tab; unsaved edits stay in its journal."""
+        with contextlib.suppress(OSError, FootplantError):
+            if session.unsaved:
+                session.journal.append({"aside": True})
+                session.journal.close()
+            else:
+                session.journal.discard()
 
     def _open_file(self, key: str, path: Path, files: Path, progress: Progress, how: dict[str, Any]) -> Session:
         """Start a session on an uploaded file, which is stored with its journal, and what was dropped with it."""
@@ -233,9 +325,8 @@ class Hub:
 
     def _replace(self, key: str, old: Session, new: Session) -> None:
         with self.lock:
-            self.tabs[key] = Tab(new, True)
-        with contextlib.suppress(OSError, FootplantError):
-            (old.journal.close if old.unsaved else old.journal.discard)()
+            self.tabs[key] = Tab(new, True, self.tabs[key].others if key in self.tabs else [])
+        self._put_aside(old)
 
 
 def _opened_file(

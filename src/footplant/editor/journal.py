@@ -217,6 +217,24 @@ def find_abandoned(head: dict[str, Any] | None, folder: Path | None = None) -> l
     return sorted(found, key=lambda left: -left.ended)
 
 
+def find_of_tab(tab: str, folder: Path | None = None) -> list[AbandonedJournal]:
+    """Return the journals that a tab of an earlier server had open, latest first; those put aside are left out.
+
+    A journal without unsaved edits counts if it is one of several characters of its scene.
+    """
+    base, found = folder or state_folder(), []
+    for home in sorted(base.iterdir()) if base.is_dir() else []:
+        with contextlib.suppress(OSError, FormatError):
+            path = home / "journal.jsonl"
+            if path.stat().st_size and _is_abandoned(path):
+                entries, _ = read(home)
+                flags = {key: entry[key] for entry in entries for key in ("aside", "cast") if key in entry}
+                count, own = unsaved(entries[1:]), entries[0]["head"]
+                if own.get("tab") == tab and not flags.get("aside") and (count or flags.get("cast")):
+                    found.append(AbandonedJournal(home, own, count, path.stat().st_mtime))
+    return sorted(found, key=lambda left: -left.ended)
+
+
 def unsaved(entries: list[dict[str, Any]]) -> int:
     """Return the number of edits at the end of a journal; 0 when nothing changed since the last save."""
     position, saved = 0, 0

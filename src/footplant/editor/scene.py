@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.clip import Clip
 from footplant.constraints import Footplant, Position
 from footplant.constraints.drags import Drag
 from footplant.constraints.naming import point_data
@@ -52,6 +53,16 @@ def figure_message(session: Session) -> dict[str, Any]:
         "original_frames": len(session.origin.motion),
         "notes": list(session.origin.notes),
     }
+
+
+def actor(session: Session, active: bool, layer: int) -> dict[str, Any]:
+    """Return a character of the scene for the outliner."""
+    state = session.state
+    return {
+        "id": session.journal.folder.name, "clip": state.clip.name, "frames": len(state.motion),
+        "fps": state.motion.fps, "edits": session.position, "active": active, "layer": layer,
+        "character": character_data(state.character),
+    }  # fmt: skip
 
 
 def looks_of(character: Character) -> Looks | None:
@@ -183,10 +194,14 @@ def report(found: Report) -> dict[str, Any]:
 
 def quality(session: Session) -> dict[str, Any]:
     """Return the quality measures of the clip as opened and as it is now."""
-    state, origin = session.state, session.origin
+    return {"is": "quality", "position": session.position, "rows": quality_rows(session.origin, session.state)}
+
+
+def quality_rows(origin: Clip, state: EditorState) -> list[Any]:
+    """Return the quality measures of a clip as opened and in a state: name, before, after; JSON-ready."""
     if not all(any(name in who.contacts for name in FEET) for who in (state.character, origin.character)):
         # the measures concern feet
-        return {"is": "quality", "position": session.position, "rows": []}
+        return []
     source = (origin.motion, origin.character, find_plants(origin))
     before = measure(origin.motion, origin.character, source[2])
     now = state.contacts()
@@ -194,8 +209,7 @@ def quality(session: Session) -> dict[str, Any]:
     after = measure(state.motion, state.character, now, against=source, ground=state.ground or now.ground)
     rows = Report("", Status.SOLVED, state.character.height, before=before, after=after).comparison()
     limits = (("joint limits broken, frames × joints", before.limit_violations, after.limit_violations),)
-    table = [[name, one, other] for name, one, other in (*rows, *limits) if (one, other) != (None, None)]
-    return {"is": "quality", "position": session.position, "rows": json_ready(table)}
+    return json_ready([[name, one, other] for name, one, other in (*rows, *limits) if (one, other) != (None, None)])
 
 
 def state_ground(state: EditorState) -> tuple[NDArray, NDArray, NDArray] | None:

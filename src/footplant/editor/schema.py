@@ -199,6 +199,23 @@ class Compared(TypedDict):
     name: str
     report: Report | None
     rows: list[QualityRow] | None
+    layer: int
+    frames: int
+    fps: float
+    character: Character | None
+
+
+class Actor(TypedDict):
+    """A character of the scene with its clip; one of them is edited."""
+
+    id: str
+    clip: str
+    frames: int
+    fps: float
+    edits: int
+    active: bool
+    layer: int
+    character: Character
 
 
 Curves = TypedDict("Curves", {
@@ -216,6 +233,7 @@ Progressed = TypedDict("Progressed", {
 })  # fmt: skip
 GroundChanged = TypedDict("GroundChanged", {"is": Literal["ground"], "name": str, "level": float})
 PathPoints = TypedDict("PathPoints", {"is": Literal["path"], "points": list[tuple[float, float]]})
+Cast = TypedDict("Cast", {"is": Literal["cast"], "actors": list[Actor]})
 Driving = TypedDict("Driving", {"is": Literal["driving"], "mode": Literal["drive", "live"]})
 LiveStatus = TypedDict("LiveStatus", {
     "is": Literal["live"], "datagrams": int, "rate": float, "note": str, "matters": dict[str, float],
@@ -226,10 +244,10 @@ Failure = TypedDict("Failure", {"is": Literal["error"], "text": str, "during": N
 ALIASES: dict[str, Any] = {"Vec3": Vec3, "Quat": Quat, "Track": Track, "QualityRow": QualityRow}
 TABLES = (
     ContactPoint, End, Character, LeftJournal, Figure, Phase, PointName, Mark, Footstep, Fix, Conflict, Operator,
-    HandEdit, SceneObject, Report, Document, Compared, Curves, Measured, Comparison, Dragged, Progressed, GroundChanged,
-    PathPoints, Driving, LiveStatus, Note, Failure,
+    HandEdit, SceneObject, Report, Document, Compared, Actor, Curves, Measured, Comparison, Dragged, Progressed,
+    GroundChanged, PathPoints, Cast, Driving, LiveStatus, Note, Failure,
 )  # fmt: skip
-SAID = (Figure, Document, Curves, Measured, Comparison, Dragged, Progressed, GroundChanged, PathPoints, Driving,
+SAID = (Figure, Document, Curves, Measured, Comparison, Dragged, Progressed, GroundChanged, PathPoints, Cast, Driving,
         LiveStatus, Note, Failure)  # fmt: skip
 """What the server says; the page tells them apart by `is`."""
 

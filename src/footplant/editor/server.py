@@ -231,11 +231,12 @@ async def _export(request: Request) -> Response:
         return PlainTextResponse("no such session\n", 404, HEADERS)
     ending = f".{request.query_params.get('format', 'glb').lstrip('.')}"
     try:
-        name, data = await asyncio.to_thread(export, session, ending)
+        name, data = await asyncio.to_thread(export, session, ending, hub.others(request.path_params["key"]))
     except FootplantError as error:
         return PlainTextResponse(f"{error}\n", 422, HEADERS)
     if ending == ".footplant":
-        session.mark_saved()
+        for saved in (session, *hub.others(request.path_params["key"])):
+            saved.mark_saved()
     ascii_name = "".join(c if c.isascii() and (c.isalnum() or c in "-_. ") else "_" for c in name)
     return Response(
         data,

@@ -144,6 +144,11 @@ class Session:
             raise ConstraintError(f"expected a position in the history in 0..{len(self.steps)}, got {position}")
         return self._evaluation.of(self._stacks[position], EditContext(self.journal.files, progress))[0]
 
+    def state_without(self, number: int, progress: Progress | None = None) -> EditorState:
+        """Return the state with one operator of the stack switched off, without switching it."""
+        stack, _ = folded(self.stack, {"kind": "stack", "do": "off", "id": number})
+        return self._evaluation.of(stack, EditContext(self.journal.files, progress))[0]
+
     def mark_saved(self) -> None:
         """Record that the current state has been saved to a file."""
         self.journal.append({"saved": self.position})

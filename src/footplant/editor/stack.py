@@ -19,7 +19,7 @@ from footplant.editor.state import EditorState
 from footplant.errors import ConstraintError, FootplantError
 
 CHANGES = ("set", "on", "off", "delete", "duplicate", "move")
-SINGLE = ("terrain", "path", "retarget")
+SINGLE = ("terrain", "path", "retarget", "place")
 """Operators of which a stack has one: another one of the kind changes it, instead of being applied on top."""
 MANUAL = ("drag", "turn")
 SUMMED = ("shift", "onset", "release", "lift", "turn")
@@ -128,8 +128,8 @@ def _merged(old: Mapping[str, Any], new: Edit) -> dict[str, Any]:
 
 
 def _place_of_new(stack: Stack, kind: str) -> int:
-    """Return where a new operator goes: at the end; a path before the terrain, which it would have to follow."""
-    if kind == "path":
+    """Return where a new operator goes: at the end; path and place before the terrain, which would have to follow."""
+    if kind in ("path", "place"):
         return next((n for n, op in enumerate(stack.operators) if op.kind == "terrain"), len(stack.operators))
     return len(stack.operators)
 

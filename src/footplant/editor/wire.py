@@ -39,6 +39,10 @@ OTHER: Final = 2
 """Layer of the motion it is compared with."""
 LIVE: Final = 3
 """Layer of a character driven by keys or a stream: one frame."""
+FIRST: Final = 4
+"""Layer of the first of two compared motions, where it is not the edited one."""
+CAST: Final = 16
+"""Layers from here on: the other characters of the scene."""
 
 
 def header(*numbers: int) -> bytes:

@@ -80,6 +80,13 @@ function DroppedEntry({ file, several, first }: { file: commands.DroppedFile; se
             <span>Offer it beside the samples in the panel Drive.</span>
           </button>
         )}
+        {file.frames > 0 && !file.robot && (
+          <button type="button" {...id("drop-add")} class="choice" onClick={() => commands.addDropped(file, take.peek())}>
+            <Icon name="people" size={26} />
+            <strong>Add it beside</strong>
+            <span>Another character in this scene.</span>
+          </button>
+        )}
         {!file.robot && !file.markers && (
           <button type="button" {...id("drop-map")} class="choice" onClick={() => map(file, file.frames > 1 ? "open" : "retarget")}>
             <Icon name="bones" size={26} />

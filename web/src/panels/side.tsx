@@ -6,6 +6,7 @@ import { Button } from "../icons";
 import * as socket from "../socket";
 import * as store from "../store";
 import type { Compared, QualityRow } from "../types";
+import { Outline } from "./outline";
 import { METHOD_NAMES, Section, shown } from "./parts";
 
 const CHARACTERS = ["mannequin", "short", "sally", "blubby", "longlegs", "child"];
@@ -26,6 +27,7 @@ export function CharacterPanel() {
   const chooser = useRef<HTMLInputElement>(null);
   return (
     <>
+      <Outline />
       <Section title="Retarget to">
         <p class="hint">Drop a character here or anywhere on the page: GLB, VRM, FBX, BVH, USD, or a robot as URDF or MJCF.</p>
         <div class="tiles">
@@ -128,30 +130,46 @@ export function ComparePanel() {
   const b = useSignal("warping");
   const found = store.comparison.value;
   const methods = store.figure.value?.methods ?? [];
-  const choice = (label: string, chosen: typeof a, current: boolean) => (
+  const choice = (label: string, chosen: typeof a) => (
     <label class="field stacked grow">
       <span>{label}</span>
       <select id={`compare-${label.toLowerCase()}`} value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value)}>
-        {current && <option value="current">As it is now</option>}
-        {methods.map((name) => (
-          <option key={name} value={name}>
-            {METHOD_NAMES[name]?.[0] ?? name}
-          </option>
-        ))}
-        {(store.doc.value?.history ?? []).map((_, n) => (
-          <option key={`history:${n}`} value={`history:${n}`}>
-            {n === 0 ? "As opened" : `After ${n}: ${store.doc.value?.history[n - 1] ?? ""}`}
-          </option>
-        ))}
+        <option value="current">As it is now</option>
+        <option value="history:0">As opened</option>
+        <optgroup label="Solved by">
+          {methods.map((name) => (
+            <option key={name} value={name}>
+              {resultName(name)}
+            </option>
+          ))}
+        </optgroup>
+        {(store.doc.value?.stack ?? []).some((entry) => entry.on) && (
+          <optgroup label="Stack without">
+            {(store.doc.value?.stack ?? []).filter((entry) => entry.on).map((entry) => (
+              <option key={entry.id} value={`without:${entry.id}`}>
+                {resultName(`without:${entry.id}`)}
+              </option>
+            ))}
+          </optgroup>
+        )}
+        {(store.doc.value?.history.length ?? 0) > 0 && (
+          <optgroup label="History">
+            {(store.doc.value?.history ?? []).map((_, n) => (
+              <option key={n} value={`history:${n + 1}`}>
+                {resultName(`history:${n + 1}`)}
+              </option>
+            ))}
+          </optgroup>
+        )}
       </select>
     </label>
   );
   return (
     <Section title="Compare two results">
-      <p class="hint">Methods solve the current footsteps, pins and drags; an entry of the history is the stack as it was then. B is violet.</p>
+      <p class="hint">Methods solve the current footsteps, pins and drags; an entry of the history is the stack as it was then. B is violet; beside one another, the cameras move together.</p>
       <div class="row">
-        {choice("A", a, true)}
-        {choice("B", b, false)}
+        {choice("A", a)}
+        {choice("B", b)}
       </div>
       <Button icon="compare" label="Compare" text primary id="compare" onClick={() => commands.compare(a.peek(), b.peek())} />
       {found && (
@@ -166,7 +184,7 @@ export function ComparePanel() {
           <CompareTable a={found.a} b={found.b} />
           <div class="row">
             {found.a.name !== "current" && <Button label="Keep A" text onClick={() => keep(found.a.name)} />}
-            <Button label="Keep B" text onClick={() => keep(found.b.name)} />
+            {found.b.name !== "current" && <Button label="Keep B" text id="keep-b" onClick={() => keep(found.b.name)} />}
             <Button label="Keep neither" text onClick={commands.endCompare} />
           </div>
         </>
@@ -175,9 +193,32 @@ export function ComparePanel() {
   );
 }
 
+/** What a result that is compared is called. */
+function resultName(name: string): string {
+  const [doc, number] = [store.doc.value, Number(name.split(":")[1])];
+  if (name === "current") return "As it is now";
+  if (name === "history:0") return "As opened";
+  if (name.startsWith("history:")) return `After ${number}: ${doc?.history[number - 1] ?? ""}`;
+  if (name.startsWith("without:")) return `Without: ${doc?.stack.find((entry) => entry.id === number)?.title ?? ""}`;
+  return METHOD_NAMES[name]?.[0] ?? name;
+}
+
+/** Names of the two results over their halves of the view. */
+export function PaneLabels() {
+  const found = store.comparison.value;
+  if (!found || store.compareView.value !== "beside") return null;
+  return (
+    <div class="pane-labels" aria-hidden="true">
+      <span>A · {resultName(found.a.name)}</span>
+      <span>B · {resultName(found.b.name)}</span>
+    </div>
+  );
+}
+
 function keep(name: string): void {
   commands.endCompare();
   if (name.startsWith("history:")) socket.ask({ do: "go", position: Number(name.slice(8)) });
+  else if (name.startsWith("without:")) commands.changeStack(Number(name.slice(8)), "off");
   else commands.solveBy(name);
 }
 

@@ -178,7 +178,8 @@ function disposeMaterial(material: THREE.Material | THREE.Material[]): void {
 
 /** Makes a mesh opaque or translucent. */
 function fadeMaterial(mesh: THREE.Mesh, opacity: number): void {
-  const material = mesh.material as THREE.Material;
+  if (Array.isArray(mesh.material)) return;
+  const material = mesh.material;
   if (material.opacity === opacity) return;
   material.opacity = opacity;
   material.transparent = opacity < 1;

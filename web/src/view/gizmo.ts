@@ -33,6 +33,7 @@ export class Gizmo {
 
   constructor(private readonly theatre: Theatre) {
     const { stage } = theatre;
+    this.ray.layers.enableAll();
     this.controls = new TransformControls(stage.camera, stage.canvas);
     this.controls.setSize(0.72);
     this.controls.setColors("#ff6b5e", "#7ddb6f", "#5aa9ff", "#ffc04d");
@@ -67,7 +68,7 @@ export class Gizmo {
     store.show.path.value;
     if (this.controls.dragging || this.direct) return;
     const at = this.placeOf(chosen);
-    if (!at || this.theatre.live) {
+    if (!at || this.theatre.live || store.comparison.value) {
       this.controls.detach();
       this.theatre.stage.change();
       return;
@@ -281,7 +282,7 @@ export class Gizmo {
 
   private handleAt(x: number, y: number): number {
     const handles = this.theatre.handles;
-    if (!handles || this.theatre.live) return -1;
+    if (!handles || this.theatre.live || this.theatre.stage.panes.length) return -1;
     const places = handles.points.map((_, n) => this.theatre.stage.project(handles.place(n)));
     // palms, heels and balls before the joints beside them
     const joints = store.figure.peek()?.character.joints.length ?? 0;

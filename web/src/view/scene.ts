@@ -4,7 +4,8 @@ import * as THREE from "three";
 import { askPath, sinks } from "../socket";
 import * as store from "../store";
 import type { Character, Mark, SceneObject } from "../types";
-import { Track, type GroundData, type LooksData, type MeshData, type Poses } from "../wire";
+import { CURRENT, Track, type GroundData, type LooksData, type MeshData, type Poses } from "../wire";
+import { Cast } from "./cast";
 import { Bones, Skin } from "./figure";
 import { Handles, Holds, Trails } from "./overlay";
 import { Stage } from "./stage";
@@ -15,6 +16,8 @@ import { disposeAll, makeObject, makeTerrain } from "./world";
 const FIGURE = 0xb9bdc6;
 const OTHER = 0xd98cf0;
 const GHOST = 0x8fa0b8;
+/** Layers of three.js: what the left and the right pane show alone. Layer 0 is in both. */
+const [LEFT, RIGHT] = [1, 2];
 
 /** A character driven by the server, shown instead of the clip. */
 export interface Live {
@@ -35,7 +38,8 @@ export class Theatre {
   private skin: Skin | null = null;
   private bones: Bones | null = null;
   private ghost: Bones | null = null;
-  private other: Skin | Bones | null = null;
+  /** Characters on the stage besides the edited one, by the layer of their poses. */
+  private readonly casts = new Map<number, Cast>();
   private trails: Trails | null = null;
   private terrain: THREE.Mesh | null = null;
   private mesh: MeshData | null = null;
@@ -45,8 +49,10 @@ export class Theatre {
   constructor(canvas: HTMLCanvasElement) {
     this.stage = new Stage(canvas);
     this.stage.scene.add(this.holds.object, this.objects, this.knobs, this.way.object);
-    sinks.mesh = (mesh) => this.setMesh(mesh);
-    sinks.looks = (looks) => this.setLooks(looks);
+    // panes show some layers each; without them the camera sees all
+    this.stage.camera.layers.enableAll();
+    sinks.mesh = (mesh) => (mesh && mesh.layer !== CURRENT ? this.casts.get(mesh.layer)?.setMesh(mesh) : this.setMesh(mesh));
+    sinks.looks = (looks) => (looks.layer !== CURRENT ? this.casts.get(looks.layer)?.setLooks(looks) : this.setLooks(looks));
     sinks.ground = (ground) => this.setGround(ground);
     sinks.live = (data) => this.setLive(data);
     effect(() => {
@@ -58,6 +64,7 @@ export class Theatre {
       this.holds.set(store.bars.value, (mark) => this.heading(mark), (store.figure.value?.character.height ?? 1.75) / 1.75 || 1);
       this.stage.change();
     });
+    effect(() => this.setCasts());
     effect(() => this.setObjects());
     effect(() => this.stage.paint(store.theme.value === "light"));
     effect(() => {
@@ -75,13 +82,12 @@ export class Theatre {
   private setCharacter(character: Character, original: Character): void {
     this.character = character;
     this.stage.scaleTo(character.height);
-    for (const part of [this.bones, this.ghost, this.handles, this.trails, this.other]) {
+    for (const part of [this.bones, this.ghost, this.handles, this.trails]) {
       if (part) {
         this.stage.scene.remove(part.object);
         part.dispose();
       }
     }
-    this.other = null;
     this.bones = new Bones(character, null, 1);
     for (const pose of this.onion.splice(0)) {
       this.stage.scene.remove(pose.object);
@@ -91,6 +97,7 @@ export class Theatre {
     this.handles = new Handles(character);
     this.trails = new Trails(character);
     this.stage.scene.add(this.bones.object, this.ghost.object, this.handles.object, this.trails.object);
+    for (const part of [this.bones, this.ghost, this.handles, this.trails]) part.object.traverse((each) => each.layers.set(LEFT));
     this.followed = null;
     this.framed = false;
   }
@@ -105,6 +112,7 @@ export class Theatre {
     this.mesh = mesh;
     if (mesh) {
       this.skin = new Skin(mesh, FIGURE, 1, this.stage.software);
+      this.skin.object.layers.set(LEFT);
       this.stage.scene.add(this.skin.object);
     }
     this.pose();
@@ -142,6 +150,80 @@ export class Theatre {
   stopLive(): void {
     this.live = null;
     this.pose();
+  }
+
+  /** Puts the other characters on the stage: results that are compared, and those of the outliner. */
+  private setCasts(): void {
+    const [compared, figure] = [store.comparison.value, store.figure.value];
+    const wanted = new Map<number, [Character, number, number]>();
+    for (const actor of store.cast.value) if (!actor.active) wanted.set(actor.layer, [actor.character, FIGURE, 0]);
+    for (const [side, colour, layer] of [[compared?.a, FIGURE, LEFT], [compared?.b, OTHER, RIGHT]] as const) {
+      const character = side?.character ?? figure?.character;
+      if (side && character && side.layer !== CURRENT) wanted.set(side.layer, [character, colour, layer]);
+    }
+    for (const [layer, cast] of this.casts) {
+      if (wanted.get(layer)?.[0] === cast.character) continue;
+      cast.dispose();
+      this.casts.delete(layer);
+    }
+    for (const [layer, [character, colour, seen]] of wanted) {
+      if (this.casts.has(layer)) continue;
+      const made = new Cast(this.stage.scene, character, colour, this.stage.software, seen, () => this.stage.change());
+      // the same character has the same skin
+      if (character === figure?.character && this.mesh) made.setMesh(this.mesh);
+      this.casts.set(layer, made);
+    }
+    // a character that comes or goes: all of them are in the picture
+    if (this.staged !== store.cast.value.length && this.staged) this.framed = false;
+    this.staged = store.cast.value.length;
+    this.pose();
+  }
+
+  /** How many characters the scene had. */
+  private staged = 0;
+
+  private poseCasts(frame: number, skins: boolean): void {
+    const [compared, view, hidden] = [store.comparison.value, store.compareView.value, store.hidden.value];
+    const fps = store.fps.peek();
+    const put = (layer: number, rate: number, seen: boolean, opacity: number): void => {
+      const [cast, track] = [this.casts.get(layer), store.tracks.layers.get(layer)];
+      if (cast && track && seen && !this.live) cast.pose(track, (frame * rate) / fps, opacity, skins);
+      else cast?.hide();
+    };
+    for (const actor of store.cast.value) if (!actor.active) put(actor.layer, actor.fps, !hidden.has(actor.id), 1);
+    if (!compared) return;
+    if (compared.a.layer !== CURRENT) put(compared.a.layer, compared.a.fps, view !== "b", 1);
+    if (compared.b.layer !== CURRENT) put(compared.b.layer, compared.b.fps, view !== "a", view === "both" ? 0.55 : 1);
+  }
+
+  /** Root of one side of a comparison at a frame. */
+  private rootOf(side: "a" | "b", frame: number): { place: THREE.Vector3; height: number } | null {
+    const compared = store.comparison.peek()?.[side];
+    const track = compared && compared.layer !== CURRENT ? store.tracks.layers.get(compared.layer) : store.tracks.current;
+    if (!compared || !track) return null;
+    const at = Math.min(Math.round((frame * compared.fps) / store.fps.peek()), track.frames - 1);
+    const height = (compared.character ?? this.character)?.height || 1.7;
+    return { place: new THREE.Vector3(...track.point(at, 0, [0, 0, 0])), height };
+  }
+
+  /** Two panes with linked cameras while two results are compared beside one another. */
+  private setPanes(frame: number, level: number): void {
+    const beside = store.comparison.value !== null && store.compareView.value === "beside" && !this.live;
+    const [a, b] = [this.rootOf("a", frame), this.rootOf("b", frame)];
+    if (!beside || !a || !b) {
+      this.stage.panes = [];
+      return;
+    }
+    const main = store.tracks.current?.point(Math.min(frame, store.tracks.current.frames - 1), 0, [0, 0, 0]) ?? [0, 0, 0];
+    const from = new THREE.Vector3(...main);
+    const tall = this.character?.height || 1.7;
+    this.stage.panes = [a, b].map((side, n) => {
+      const scale = side.height / tall;
+      const to = store.show.follow.peek() ? side.place : from;
+      // the floor is level for both: the camera of a smaller character is lower
+      const ground = new THREE.Vector3(from.x, level, from.z);
+      return { left: n / 2, right: (n + 1) / 2, layers: [n ? RIGHT : LEFT], from: ground, to: new THREE.Vector3(to.x, level, to.z), scale, prepare: () => this.stage.accompany(side.place.x, side.place.z, level, this.terrain !== null, scale) };
+    });
   }
 
   private setObjects(): void {
@@ -208,7 +290,9 @@ export class Theatre {
     const track = this.live?.track ?? store.tracks.current;
     if (!track || !figure) return;
     const at = this.live ? 0 : Math.min(frame, track.frames - 1);
-    const own = !compared || view !== "b";
+    const edited = store.cast.value.find((actor) => actor.active);
+    const own = (!compared || (view !== "b" && compared.a.layer === CURRENT) || (view !== "a" && compared.b.layer === CURRENT)) && !(edited && store.hidden.value.has(edited.id));
+    const pane = compared && compared.b.layer === CURRENT && compared.a.layer !== CURRENT ? RIGHT : LEFT;
     if (this.skin) {
       this.skin.object.visible = shown.skin && own;
       this.skin.pose(track, at);
@@ -223,18 +307,20 @@ export class Theatre {
       if (this.ghost.object.visible) this.ghost.pose(original, Math.min(frame, original.frames - 1));
     } else if (this.ghost) this.ghost.object.visible = false;
     this.poseOnion(track, at, shown.onion && !this.live);
-    this.poseOther(compared !== null && view !== "a", at);
+    this.poseCasts(frame, shown.skin);
+    for (const part of [this.skin, this.bones]) part?.object.layers.set(pane);
     if (this.handles) {
-      this.handles.object.visible = !this.live;
+      this.handles.object.visible = !this.live && !compared;
       this.handles.pose(track, at, this.selectedHandle(), this.hovered, shown.bones);
     }
     if (this.trails) {
-      this.trails.object.visible = shown.trails && !this.live;
+      this.trails.object.visible = shown.trails && !this.live && own && !(compared && pane === RIGHT);
       if (this.trails.object.visible) this.trails.pose(track, at, figure.fps);
     }
     this.holds.object.visible = !this.live;
     this.holds.pose(frame, figure.fps, chosen.kind === "mark" ? chosen.id : null, shown.prints);
     this.accompany(track, at, figure.level, shown.follow || this.live !== null);
+    this.setPanes(at, figure.level);
     this.stage.change();
   }
 
@@ -267,21 +353,6 @@ export class Theatre {
     const aim = new THREE.Vector3(x, y, z);
     const away = { front: [0, 0.1, 2.3], side: [2.3, 0.1, 0], top: [0, 3.2, 0.001], quarter: [1.35, 0.42, 1.6] }[side];
     this.stage.look(aim.clone().add(new THREE.Vector3(...(away as [number, number, number])).multiplyScalar(height)), aim);
-  }
-
-  private poseOther(wanted: boolean, at: number): void {
-    const track = store.tracks.other;
-    if (!wanted || !track || !this.character) {
-      if (this.other) this.other.object.visible = false;
-      return;
-    }
-    if (!this.other) {
-      this.other = this.mesh ? new Skin(this.mesh, OTHER, 0.55, true) : new Bones(this.character, OTHER, 0.6);
-      this.stage.scene.add(this.other.object);
-    }
-    this.other.object.visible = true;
-    this.other.object.position.x = store.compareView.peek() === "beside" ? 0.7 * (this.character.height || 1.7) : 0;
-    this.other.pose(track, Math.min(at, track.frames - 1));
   }
 
   private accompany(track: Track, at: number, level: number, follow: boolean): void {
@@ -326,7 +397,9 @@ export class Theatre {
     this.height = this.climbing ? this.climbed(track, frame) : 0;
     const foot = this.uneven ? center.y - 0.55 * height : (store.figure.peek()?.level ?? 0);
     const aim = new THREE.Vector3(center.x, foot + 0.5 * height, center.z);
-    this.stage.look(aim.clone().add(new THREE.Vector3(1.35, 0.42, 1.6).multiplyScalar(height)), aim);
+    // several characters are seen from the front, so that none hides another
+    const away = store.cast.peek().length > 1 ? new THREE.Vector3(-0.5, 0.5, 2.9) : new THREE.Vector3(1.35, 0.42, 1.6);
+    this.stage.look(aim.clone().add(away.multiplyScalar(height)), aim);
   }
 
   /** Heading of a planted foot: from its joint to its ball. */
