@@ -164,6 +164,38 @@ def test_several_characters_share_a_scene_and_come_back(tmp_path):
     again.close()
 
 
+def test_a_project_of_before_the_stack_opens(session, tmp_path):
+    """Edits as version 0.2.0 wrote them before there were operators and footsteps: by the numbers of plants."""
+    from footplant.editor.files import ORIGINAL
+    from footplant.editor.hub import Hub
+    from footplant.io.project import Extra, Project, save_project
+
+    edits = (
+        {"kind": "drag", "frame": 70, "point": "left_palm", "target": [0.4, 1.3, 1.0], "spacing": 8},
+        {"kind": "mark", "id": 0, "start": 0, "end": 52},
+        {"kind": "pin", "point": "right_palm", "start": 40, "end": 60, "frame": 50},
+        {"kind": "objects", "objects": [{"kind": "box", "place": [1, 0, 1], "turn": 0.3, "size": [0.5, 0.5, 0.5]}]},
+        {"kind": "method", "name": "hierarchical"},
+    )
+    origin = replace(session.origin, motion=session.origin.motion[:150])
+    project = Project.of(replace(origin, layout=None, others=()))
+    save_project(tmp_path / "original.footplant", project)
+    members = {ORIGINAL: (tmp_path / "original.footplant").read_bytes()}
+    save_project(tmp_path / "old.footplant", replace(project, edits=edits, extra=Extra(members=members)))
+    hub = Hub("sample:walk", origin, tmp_path / "state")
+    key, first = hub.enter(None)
+    made = hub.open_in(key, first, first.journal.keep("old.footplant", (tmp_path / "old.footplant").read_bytes()),
+                       lambda *_: None)  # fmt: skip
+    assert [operator.kind for operator in made.stack.operators] == ["drag", "mark", "pin", "method"]
+    assert made.failed == {}
+    assert len(made.state.objects) == 1
+    assert made.state.report is not None
+    assert made.state.report.status.value == "solved"
+    made.go(0)
+    assert np.array_equal(made.state.motion.root, origin.motion.root)
+    hub.close()
+
+
 def test_any_two_stacks_are_evaluated_without_changing_the_session(session):
     session.do({"kind": "retarget", "character": "sample:child"})
     session.do({"kind": "mirror"})

@@ -220,7 +220,8 @@ def find_abandoned(head: dict[str, Any] | None, folder: Path | None = None) -> l
 def find_of_tab(tab: str, folder: Path | None = None) -> list[AbandonedJournal]:
     """Return the journals that a tab of an earlier server had open, latest first; those put aside are left out.
 
-    A journal without unsaved edits counts if it is one of several characters of its scene.
+    A journal without unsaved edits counts if it is one of several characters of its scene, or of an uploaded clip,
+    which would be lost with it.
     """
     base, found = folder or state_folder(), []
     for home in sorted(base.iterdir()) if base.is_dir() else []:
@@ -230,7 +231,7 @@ def find_of_tab(tab: str, folder: Path | None = None) -> list[AbandonedJournal]:
                 entries, _ = read(home)
                 flags = {key: entry[key] for entry in entries for key in ("aside", "cast") if key in entry}
                 count, own = unsaved(entries[1:]), entries[0]["head"]
-                if own.get("tab") == tab and not flags.get("aside") and (count or flags.get("cast")):
+                if own.get("tab") == tab and not flags.get("aside") and (count or flags.get("cast") or own.get("file")):
                     found.append(AbandonedJournal(home, own, count, path.stat().st_mtime))
     return sorted(found, key=lambda left: -left.ended)
 
