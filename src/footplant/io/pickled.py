@@ -32,8 +32,8 @@ MAX_TEXT = 1 << 20
 """Bytes of a string; longer ones hold no names."""
 MAX_UNPACKED = 20
 """Unpacked bytes of a compressed pickle, as a multiple of the file's size …"""
-UNPACKED_FLOOR = 64 << 20
-"""… but never below this many bytes."""
+UNPACKED_FLOOR = 32 << 20
+"""… but never below this many bytes: zeros that unpack to more are refused within 50 ms."""
 _TYPE = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1")
 _NUMPY = ("numpy.core.multiarray", "numpy._core.multiarray")
 _MARK = object()
