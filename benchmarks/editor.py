@@ -1,4 +1,4 @@
-"""The editor: one step of a drag as the server solves it, and how soon a long clip is on the page."""
+"""The editor: a step of a drag, a stack solved again, how soon a long clip is on the page, how fast it is drawn."""
 
 from __future__ import annotations
 
@@ -75,10 +75,41 @@ def run() -> dict[str, float]:
             scene.document(session)
             session.journal.close()
 
+        figures["editor.stack_of_six_seconds"] = stack_of_six(Path(folder))
         open_it()
         figures["editor.open_13350_frames_seconds"] = cpu_seconds(open_it, repeats=3)
         figures |= on_the_page(long, Path(folder))
     return figures
+
+
+def stack_of_six(folder: Path) -> float:
+    """Seconds of CPU until a stack of six on 505 frames is solved again after its first operator has changed."""
+    from footplant import samples
+    from footplant.editor.session import start
+
+    session = start(samples.load("walk"), "sample:walk", folder)
+    session.do({"kind": "mirror"})
+    session.do({"kind": "path", "points": [[0.0, 0.0], [0.1, 2.8], [0.6, 5.6]]})
+    session.do({"kind": "retarget", "character": "sample:short"})
+    steps = scene_steps(session)
+    session.do({"kind": "step", "id": steps[3]["id"], "move": [0.05, 0.0, 0.0]})
+    session.do({"kind": "drag", "frame": 250, "point": "left_palm", "target": [0.5, 1.2, 2.6], "spacing": 8})
+    session.do({"kind": "pin", "point": "right_palm", "start": 90, "end": 110, "frame": 100})
+    spent = []
+    for number in range(4):
+        started = time.process_time()
+        values = {"points": [[0.0, 0.0], [0.1, 2.8], [0.5 - 0.02 * number, 5.6]]}
+        session.do({"kind": "stack", "do": "set", "id": 2, "values": values})
+        spent.append(time.process_time() - started)
+    session.journal.close()
+    return statistics.median(spent)
+
+
+def scene_steps(session) -> list[dict]:
+    """The footsteps of a session, as the page gets them."""
+    from footplant.editor.scene import document
+
+    return document(session)["steps"]
 
 
 def on_the_page(long, folder: Path) -> dict[str, float]:
@@ -116,7 +147,78 @@ def on_the_page(long, folder: Path) -> dict[str, float]:
     finally:
         server.kill()
         server.wait()
-    return {"editor.page_open_13350_frames_seconds": min(seconds), "editor.page_scrub_median_ms": scrubbed}
+    found = {"editor.page_open_13350_frames_seconds": min(seconds), "editor.page_scrub_median_ms": scrubbed}
+    return found | drawn(folder, browser)
+
+
+PLAY = """async () => {
+  document.querySelector("#play").click();
+  let frames = 0;
+  const started = performance.now();
+  while (performance.now() - started < 4000) {
+    await new Promise((done) => requestAnimationFrame(done));
+    frames += 1;
+  }
+  document.querySelector("#play").click();
+  return [frames, performance.now() - started];
+}"""
+"""Plays for four seconds; the frames that were drawn, and the milliseconds."""
+
+
+def drawn(folder: Path, browser: str) -> dict[str, float]:
+    """Frames per second of a textured character at 1280 × 720, drawn by the processor, and CPU time of one frame."""
+    from playwright.sync_api import sync_playwright
+
+    character = Path(__file__).resolve().parents[2] / "shared" / "data" / "gltf" / "CesiumMan.glb"
+    if not character.is_file():
+        return {}
+    command = [sys.executable, "-m", "footplant", "edit", "sample:walk", "--to", str(character), "--no-browser",
+               "--json"]  # fmt: skip
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "FOOTPLANT_STATE": str(folder / "drawn")}
+    )
+    try:
+        assert server.stdout is not None
+        said = "".join(iter(server.stdout.readline, "}\n")) + "}"
+        with sync_playwright() as driver:
+            opened = driver.chromium.launch(executable_path=browser, args=FLAGS)
+            page = opened.new_page(viewport={"width": 1280, "height": 720})
+            page.goto(json.loads(said)["address"])
+            while not page.evaluate("() => window.__fp?.ready() && window.__fp.positions(9).some((x) => x !== 0)"):
+                time.sleep(0.05)
+            page.evaluate("() => new Promise((done) => setTimeout(() => done(true), 1000))")
+            before = _cpu_of_children()
+            frames, milliseconds = page.evaluate(PLAY)
+            spent = _cpu_of_children() - before
+            opened.close()
+    finally:
+        server.kill()
+        server.wait()
+    return {
+        "editor.frames_drawn_per_second": 1000.0 * frames / milliseconds,
+        "editor.cpu_seconds_per_frame": spent / frames,
+    }
+
+
+def _cpu_of_children() -> float:
+    """Seconds of CPU of all processes below this one: the browser's; 0 where /proc is missing."""
+    ticks, parents = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(path.parent.name)] = int(words[1])
+        ticks[int(path.parent.name)] = int(words[11]) + int(words[12])
+
+    def below(number: int) -> bool:
+        while number in parents:
+            number = parents[number]
+            if number == os.getpid():
+                return True
+        return False
+
+    return sum(spent for number, spent in ticks.items() if below(number)) / os.sysconf("SC_CLK_TCK")
 
 
 def with_joints(clip, count: int):

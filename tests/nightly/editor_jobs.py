@@ -38,6 +38,8 @@ from test_editor_page import CHROMIUM, FLAGS, TIMEOUT, Page
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 SMALL, LARGE = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
+DENSITY = 0.2
+"""Pixels drawn for one of the page, each way, while a job is done: here the processor draws them all."""
 DRIFT = 5.0
 """Largest drift of a footplant in an exported file, mm, for a person of average height; terrain and takes as captured
 may drift more: see `Job.drift`."""
@@ -419,8 +421,9 @@ def judge(python: Path, job: Job, result: Path) -> str:
         (job.folder / f"{name}.json").write_text(call(*program, "info", str(path), "--json"))
         paths.append(path)
     roles = [f"--{n}-roles={job.folder / f'{f}.json'}" for n, f in (("source", "source"), ("result", "judged"))]
-    figures = json.loads(call(str(python), str(tool), "pair", *map(str, paths), *roles, "--json"))
+    figures = json.loads(call(str(python), str(tool), "pair", *map(str, paths), *roles, "--json"))["figures"]
     found = {key: figures[key] for key in GOALS if figures.get(key) is not None}
+    assert "stance_worst_mm" in found, "the judge found no stances"
     missed = {key: value for key, value in found.items() if value > GOALS[key]}
     assert not missed, f"the judge: {missed}"
     return "judge: " + ", ".join(f"{key} {value:.2f}" for key, value in found.items())
@@ -434,7 +437,7 @@ def take_pictures(job: Job, context, path: Path) -> None:
         job.draw()
         shot = client.send("Page.captureScreenshot", {"format": "png"})
         path.with_name(f"{path.name}_{label}.png").write_bytes(base64.b64decode(shot["data"]))
-    client.send("Emulation.setDeviceMetricsOverride", {**SMALL, "deviceScaleFactor": 0.4, "mobile": False})
+    client.send("Emulation.setDeviceMetricsOverride", {**SMALL, "deviceScaleFactor": DENSITY, "mobile": False})
     job.draw()
 
 
@@ -465,7 +468,7 @@ def opened_job(browser, name: str, folder: Path, pictures: Path | None = None) -
     source = "sample:walk"
     editor = start_editor(folder / "state", source)
     # few pixels while working: here the processor draws them all
-    context = browser.new_context(viewport=SMALL, device_scale_factor=0.4, accept_downloads=True)
+    context = browser.new_context(viewport=SMALL, device_scale_factor=DENSITY, accept_downloads=True)
     context.set_default_timeout(1000.0 * TIMEOUT)
     job = None
     try:

@@ -42,7 +42,15 @@ export function Timeline() {
       timelineView.value = whole ? fitted(base) : panned({ ...base, first: old.first, scale: old.scale }, 0);
     });
     watch.observe(box);
-    return () => watch.disconnect();
+    // on a screen with another density of pixels it is drawn anew
+    const redraw = (): void => {
+      if (timelineView.peek()) timelineView.value = { ...(timelineView.peek() as View) };
+    };
+    window.addEventListener("resize", redraw);
+    return () => {
+      watch.disconnect();
+      window.removeEventListener("resize", redraw);
+    };
   }, []);
 
   useSignalEffect(() => {

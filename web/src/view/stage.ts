@@ -165,13 +165,17 @@ export class Stage {
     if (this.software) this.adapt();
     if (!this.dirty) return;
     this.dirty = false;
+    this.draw();
+  }
+
+  private draw(): void {
     if (this.panes.length) this.drawPanes();
     else this.renderer.render(this.scene, this.camera);
   }
 
   /** A picture of what is drawn now. */
   picture(): Promise<Blob | null> {
-    this.renderer.render(this.scene, this.camera);
+    this.draw();
     return new Promise((done) => this.canvas.toBlob(done, "image/png"));
   }
 
