@@ -392,6 +392,10 @@ def test_what_was_compiled_long_ago_is_forgotten_unless_it_is_in_use(tmp_path, c
     for name in (*used, "fk.forward-footplant.kernels.fk-0123456789abcdef.py311.1.nbc"):
         (folder / name).touch()
         os.utime(folder / name, (age, age))
+    # it was looked after when it was compiled: not twice a day
     assert run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))["hits"] == 1
-    assert {entry.name for entry in tmp_path.iterdir()} == {"kernels-new", "else", folder.name}
+    assert (tmp_path / "kernels-old").exists()
+    os.utime(tmp_path / "swept", (age, age))
+    assert run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))["hits"] == 1
+    assert {entry.name for entry in tmp_path.iterdir()} == {"kernels-new", "else", "swept", folder.name}
     assert {entry.name for entry in folder.iterdir()} == used - {"locks"}

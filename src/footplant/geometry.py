@@ -56,6 +56,11 @@ class Plane:
     def _normal(self) -> NDArray:
         return _unit(np.asarray(self.up, float))
 
+    @property
+    def is_level(self) -> bool:
+        """Whether its height is the same everywhere, as of most floors."""
+        return self._normal[0] == 0.0 and self._normal[2] == 0.0
+
     def distance(self, points: ArrayLike) -> NDArray:
         """Return the height above the plane along its normal, metres."""
         return (_points(points) - self.point) @ self._normal
@@ -70,8 +75,7 @@ class Plane:
         places, normal = _positions(places), self._normal
         if abs(normal[1]) < 1e-9:
             raise ArgumentError(f"expected a plane that is not vertical, got the normal {tuple(normal)}")
-        if normal[0] == 0.0 and normal[2] == 0.0:
-            # most floors are level, and this is called for every foot and frame
+        if self.is_level:
             return np.full(places.shape[:-1], float(self.point[1]))[()]
         dx, dz = places[..., 0] - self.point[0], places[..., 1] - self.point[2]
         return self.point[1] - (normal[0] * dx + normal[2] * dz) / normal[1]

@@ -21,6 +21,7 @@ from footplant.checks import broadcast
 from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground, normal_of
 from footplant.errors import SkeletonError
+from footplant.geometry import Plane
 from footplant.humanoid.sole import foot_outline
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, MovingPoint, Point
@@ -129,10 +130,13 @@ def foot_curve(
             heights = np.where(heights - inside > settings.riser, inside, heights)
         return (heights + deep - below[..., 1]).max(axis=0)
 
-    sunk = _beside(planted, np.where(planted, needed(places) - places[:, 1], 0.0), round(settings.settle * fps))
+    least = needed(places)
+    sunk = _beside(planted, np.where(planted, least - places[:, 1], 0.0), round(settings.settle * fps))
+    level = isinstance(ground, Plane) and ground.is_level
 
     def lowest(at: NDArray) -> NDArray:
-        return needed(at) - sunk
+        # over a level floor, the same wherever the foot is
+        return (least if level else needed(at)) - sunk
 
     return FootCurve(turned, planted, places, lowest)
 

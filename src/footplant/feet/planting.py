@@ -43,8 +43,8 @@ ROUNDS = 3
 each other by more than 10 mm in all with no such rows, in 9 with 1 round, in 6 with 2 and in 5 with 3."""
 TOE_ROUNDS, DEEP_TOES = 2, 0.0015
 """Maximum number of further solves on uneven ground, while toes of planted feet are deeper in it than that, metres."""
-ROUGH_STEPS = 8
-"""Steps of the first solve, after which toes are laid flat again."""
+ROUGH_STEPS, ROUGH = 8, 1e-3
+"""Steps of the first solve, after which toes are laid flat again, and metres that its last step may be long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +229,7 @@ def plant_feet(
         }
     base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
     feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), edges=uneven)
-    first = _solve(base, character, feet, held, settings, ROUGH_STEPS)
+    first = _solve(base, character, feet, held, replace(settings, settled=ROUGH), ROUGH_STEPS)
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
     )

@@ -240,17 +240,15 @@ def _patch(character: Character, known: _Known, part: str) -> _Patch:
     if part in known.patches:
         return known.patches[part]
     rest, turned = character.skeleton.rest_world
+    turn = rotation.to_matrix(turned)
     kind = part if part in SHELL.samples else part.partition("_")[2]
     chosen = _of_part(character, known, part)
     found = None if chosen is None else _skin_samples(character, chosen, SHELL.samples[kind])
     influences, outward, width = found or _tube_samples(character, known.surface, part)
-    places = np.array(
-        [sum(w * (rest[j] + rotation.rotate(turned[j], place)) for j, w, place in rows) for rows in influences]
-    )
+    places = np.array([sum(w * (rest[j] + turn[j] @ place) for j, w, place in rows) for rows in influences])
     inner = _cores(character, part, places)
     influences = [
-        tuple((*row, rotation.rotate(rotation.inverse(turned[row[0]]), core - rest[row[0]])) for row in rows)
-        for rows, core in zip(influences, inner)
+        tuple((*row, (core - rest[row[0]]) @ turn[row[0]]) for row in rows) for rows, core in zip(influences, inner)
     ]
     clusters = _clusters(places)
     order = [number for members in clusters for number in members]
@@ -360,7 +358,9 @@ def _skin_samples(character: Character, chosen: NDArray, count: int):
     gaps = np.linalg.norm(points[picked][:, None] - points[picked][None], axis=2) + 1e6 * np.eye(len(picked))
     width = float(np.median(gaps.min(axis=1)))
     # the normal of a sample stands for its surroundings
-    near = np.exp(-(np.linalg.norm(points[picked][:, None] - points[None], axis=2) ** 2) / (0.5 * width) ** 2)
+    squares = (points**2).sum(axis=1)
+    away = np.maximum(squares[picked, None] + squares - 2.0 * points[picked] @ points.T, 0.0)
+    near = np.exp(-away / (0.5 * width) ** 2)
     near *= normals[picked] @ normals.T > 0.3
     outward = sign[:, None] * (near @ normals)
     outward /= np.linalg.norm(outward, axis=1, keepdims=True)

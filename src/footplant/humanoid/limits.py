@@ -76,20 +76,17 @@ def anatomical_turns_of(character: Character, joint: int, rotations: NDArray) ->
 
 def clamp_to_limits(character: Character, joint: int, rotations: ArrayLike, own: ArrayLike) -> NDArray:
     """Return local rotations (F, 4) of a joint within its limits, or as far beyond them as its own ones (F, 4) are."""
-    rotations, own = (shaped(each, ("F", 4), "rotations", MotionError) for each in (rotations, own))
+    rotations = shaped(rotations, ("F", 4), "rotations", MotionError)
+    own = shaped(own, (len(rotations), 4), "own rotations", MotionError)
     if character.limits is None or character.roles is None:
         return rotations
-    above, world = (each[joint] for each in _around(character))
-    turn, kept = (anatomical_turns_of(character, joint, each) for each in (rotations, own))
-    lower, upper = character.limits.lower[joint], character.limits.upper[joint]
-    clamped = np.clip(turn, np.minimum(lower, kept), np.maximum(upper, kept))
-    beyond = (clamped != turn).any(axis=1)
-    if not beyond.any():
-        return rotations
-    nearest = np.array(rotations)
-    back = rotation.multiply(rotation.inverse(above), rotation.exp(clamped[beyond]))
-    nearest[beyond] = rotation.multiply(back, world)
-    return nearest
+    from footplant.humanoid import _limits as kernel
+
+    nearest, limits = np.array(rotations), character.limits
+    table = np.concatenate([*(each[joint] for each in _around(character)), limits.lower[joint], limits.upper[joint]])
+    return (
+        nearest if kernel.clamp(table[:4], table[4:8], table[8:11], table[11:], np.array(own), nearest) else rotations
+    )
 
 
 def _local(character: Character, rotations: ArrayLike) -> NDArray:

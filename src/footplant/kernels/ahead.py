@@ -34,8 +34,10 @@ KERNELS_PER_PROCESS = 160
 
 def missing(names: Iterable[str]) -> list[str]:
     """Return those of the kernels "module.function" that are not on disk."""
-    known = set(storage.module_names())
-    return [name for name in names if f"footplant.{name.rpartition('.')[0]}" in known and not storage.is_kept(name)]
+    return [
+        name for name in names
+        if storage.has_module(f"footplant.{name.rpartition('.')[0]}") and not storage.is_kept(name)
+    ]  # fmt: skip
 
 
 def by_cost(names: Iterable[str]) -> list[str]:

@@ -24,6 +24,22 @@ class Intervals(NamedTuple):
 
 
 @jit
+def _first_from(frames, frame):
+    """Return the first row of ascending frames (F,) that is not before a frame.
+
+    By hand: NumPy's search makes numba import all of scipy.linalg when the kernel is loaded.
+    """
+    low, high = 0, frames.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if frames[middle] < frame:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
 def span(intervals, frames, fps, first):
     """Return the number of (plant, row) pairs at which plants may be active, ramps included; write first rows (N,).
 
@@ -34,8 +50,8 @@ def span(intervals, frames, fps, first):
     for n in range(starts.shape[0]):
         begin = starts[n] - math.ceil(ramps[n, 0] * fps)
         end = stops[n] + math.ceil(ramps[n, 1] * fps)
-        first[n] = np.searchsorted(frames, begin)
-        total += np.searchsorted(frames, end) - first[n]
+        first[n] = _first_from(frames, begin)
+        total += _first_from(frames, end) - first[n]
     return total
 
 

@@ -31,6 +31,7 @@ import numba
 from llvmlite import binding
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.runtime import rtsys
 
 try:
     import fcntl
@@ -85,6 +86,15 @@ def sources_hash(module: str) -> str:
     return digest.hexdigest()[:16]
 
 
+def _file(module: str) -> Path:
+    return PACKAGE_FOLDER.joinpath(*module.split(".")[1:]).with_suffix(".py")
+
+
+def has_module(module: str) -> bool:
+    """Whether there is a kernel module of that dotted name."""
+    return _file(module).is_file()
+
+
 @cache
 def module_names() -> tuple[str, ...]:
     """Return the dotted names of all kernel modules, in this package and beside their callers."""
@@ -97,7 +107,7 @@ def module_names() -> tuple[str, ...]:
 
 @cache
 def _source(module: str) -> bytes:
-    return PACKAGE_FOLDER.joinpath(*module.split(".")[1:]).with_suffix(".py").read_bytes()
+    return _file(module).read_bytes()
 
 
 def _imported(module: str) -> set[str]:
@@ -145,7 +155,13 @@ def _is_ours_and_writable(candidate: Path, folder: Path) -> bool:
 
 
 def _forget_old_files(candidate: Path, days: float = 30.0) -> None:
-    """Delete what sources and versions of long ago have left; what the sources of today use stays."""
+    """Delete what sources and versions of long ago have left, once a day; what the sources of today use stays."""
+    mark = candidate / "swept"
+    with contextlib.suppress(OSError):
+        if time.time() - mark.stat().st_mtime < 86400:
+            return
+    with contextlib.suppress(OSError):
+        mark.touch(mode=0o600)
     used = [f"-{name}-{sources_hash(name)}." for name in module_names()]
     today = candidate / f"kernels-{environment_hash()}"
     for folder in candidate.glob("kernels-*"):
@@ -294,7 +310,8 @@ class KernelCache(FunctionCache):
             self._shipped = IndexDataCacheFile(str(shipped_folder()[0]), self._impl.filename_base, stamp)
 
     def load_overload(self, sig, target_context) -> Any:
-        target_context.refresh()
+        # numba would first load what it compiles with, which takes a second; loaded code needs memory management alone
+        rtsys.initialize(target_context)
         found = self._load_shipped(sig, target_context)
         if found is None and self._kept:
             found = self._load_kept(sig, target_context)

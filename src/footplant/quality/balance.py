@@ -12,17 +12,18 @@ A motion whose p is outside could not be walked like that: a body would tip over
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import rotation
 from footplant.contacts.detection import Contacts
 from footplant.kinematics import Kinematics
 from footplant.quality.robot import GRAVITY, nearest_in_support
 from footplant.quality.smoothness import continuous_parts
 from footplant.skeleton import Character
+from footplant.spline import filter_fir
 
 OUTSIDE = 0.03
 """Metres; a zero-moment point that is farther outside of the support counts."""
@@ -49,28 +50,16 @@ class BalanceQuality:
     """Largest distance outside, mm."""
 
 
-def mass_places(kinematics: Kinematics, character: Character) -> tuple[NDArray, NDArray]:
-    """Return the masses (N,) of segments, summing to 1, and their centres (F, N, 3), metres."""
-    assert character.masses is not None
-    assert character.mass_centers is not None
-    own = np.flatnonzero(np.asarray(character.masses) > 0.0)
-    arms = rotation.rotate(kinematics.rotations[:, own], np.asarray(character.mass_centers)[own])
-    masses = np.asarray(character.masses)[own]
-    return masses / masses.sum(), kinematics.positions[:, own] + arms
-
-
 def smoothed(values: NDArray, fps: float) -> NDArray:
     """Return values (F, …) smoothed over time, without moving straight lines at the ends."""
-    from scipy.ndimage import correlate1d
+    return filter_fir(values, _window(len(values), fps), ends="reflect")
 
-    half = min(max(round(SMOOTHING * fps), 1), max((len(values) - 1) // 2, 0))
-    if half < 1:
-        return values
-    kernel = np.hanning(2 * half + 3)[1:-1]
-    # continued by its point reflection, so that a constant velocity stays one
-    before, after = 2.0 * values[:1] - values[half:0:-1], 2.0 * values[-1:] - values[-2 : -half - 2 : -1]
-    padded = np.concatenate([before, values, after])
-    return correlate1d(padded, kernel / kernel.sum(), axis=0, mode="nearest")[half : half + len(values)]
+
+def _window(frames: int, fps: float) -> NDArray:
+    """Return the Hann window (2h + 1,) that places are smoothed with, as far as a clip is long enough; sum 1."""
+    half = min(max(round(SMOOTHING * fps), 1), max((frames - 1) // 2, 0))
+    window = np.hanning(2 * half + 3)[1:-1]
+    return window / window.sum()
 
 
 def zero_moment_points(
@@ -80,17 +69,18 @@ def zero_moment_points(
 
     Frames at both ends have no acceleration.
     """
-    fps = kinematics.motion.fps
-    masses, places = mass_places(kinematics, character)
-    smooth = smoothed(places, fps)
-    moved = np.zeros_like(places)
-    moved[1:-1] = np.diff(smooth, 2, axis=0) * fps**2
-    lift = GRAVITY + moved[..., 1]
-    high = places[..., 1] - level[:, None]
-    total = np.maximum(lift @ masses, MOST_UNLOADED * GRAVITY)
-    force = lift[..., None] * places[..., ::2] - high[..., None] * moved[..., ::2]
-    point = np.einsum("n,fni->fi", masses, force) / total[:, None]
-    return point, high @ masses, lift @ masses
+    from footplant.quality import _balance as kernel
+
+    assert character.masses is not None
+    assert character.mass_centers is not None
+    masses, frames, fps = np.array(character.masses, float), len(kinematics.motion), kinematics.motion.fps
+    out = np.empty((frames, 4))
+    kernel.zero_moment_points(
+        kinematics.positions, kinematics.rotations, masses / masses.sum(), np.array(character.mass_centers, float),
+        np.array(level, float), np.convolve(_window(frames, fps), [1.0, -2.0, 1.0]) * fps**2, GRAVITY,
+        MOST_UNLOADED * GRAVITY, out,
+    )  # fmt: skip
+    return out[:, :2], out[:, 2], out[:, 3]
 
 
 def support(kinematics: Kinematics, character: Character, contacts: Contacts) -> tuple[NDArray, NDArray, NDArray]:
@@ -141,11 +131,16 @@ def on_feet(contacts: Contacts, frames: int) -> bool:
     return bool(palms.mean() < PALMS) if frames else False
 
 
-def distances_outside(kinematics: Kinematics, character: Character, contacts: Contacts) -> NDArray:
-    """Return how far (F,) the zero-moment point is outside the support, metres; NaN where no foot stands."""
+def distances_outside(
+    kinematics: Kinematics, character: Character, contacts: Contacts, parts: Sequence[tuple[int, int]] | None = None
+) -> NDArray:
+    """Return how far (F,) the zero-moment point is outside the support, metres; NaN where no foot stands.
+
+    parts: (first, end) of frames between cuts, if known.
+    """
     corners, counts, level = support(kinematics, character, contacts)
     away = np.full(len(kinematics.motion), np.nan)
-    for start, end in continuous_parts(kinematics, character.height):
+    for start, end in continuous_parts(kinematics, character.height) if parts is None else parts:
         if end - start < 5:
             continue
         part = slice(start, end)
@@ -157,12 +152,17 @@ def distances_outside(kinematics: Kinematics, character: Character, contacts: Co
     return away
 
 
-def balance(kinematics: Kinematics, character: Character, contacts: Contacts) -> BalanceQuality | None:
-    """Return how well a motion is balanced; None where it has no meaning: on hands, or without feet and masses."""
+def balance(
+    kinematics: Kinematics, character: Character, contacts: Contacts, parts: Sequence[tuple[int, int]] | None = None
+) -> BalanceQuality | None:
+    """Return how well a motion is balanced; None where it has no meaning: on hands, or without feet and masses.
+
+    parts: (first, end) of frames between cuts, if known.
+    """
     frames = len(kinematics.motion)
     if frames < 5 or character.masses is None or not on_feet(contacts, frames):
         return None
-    away = distances_outside(kinematics, character, contacts)
+    away = distances_outside(kinematics, character, contacts, parts)
     known = away[np.isfinite(away)]
     if not len(known):
         return None

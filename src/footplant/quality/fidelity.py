@@ -454,9 +454,10 @@ _CLAUSES: tuple[tuple[frozenset[str], Callable[[Fidelity], str]], ...] = (
     _limb("shin", "shins"),
     (frozenset({"head_p95_deg"}), _of("head_p95_deg", "head turned otherwise by {:.0f}°")),
     (frozenset({"fingers_kept_ratio"}), _of("fingers_kept_ratio", "fingers keep {:.2f} of their range")),
+    (frozenset({"accel_peak_ratio"}), _of("accel_peak_ratio", "peak acceleration {:.2f} × the source's")),
     (
-        frozenset({"accel_peak_ratio", "accel_joint_ratio"}),
-        lambda r: f"peak acceleration {max(r.accel_peak_ratio or 0.0, r.accel_joint_ratio or 0.0):.2f} × the source's",
+        frozenset({"accel_joint_ratio"}),
+        _of("accel_joint_ratio", "a joint accelerates up to {:.1f} × as much as the source's"),
     ),
     (frozenset({"jerk_ratio"}), _of("jerk_ratio", "jerk {:.2f} × the source's")),
 )

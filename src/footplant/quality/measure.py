@@ -233,7 +233,8 @@ def _measure(
     stance = tracks.stance(expected)
     speeds = published.ground_speed(tracks.places, motion.fps)[stance[:-1] & stance[1:]]
     depths = 1000.0 * tracks.depths
-    smooth = smoothness(kinematics, character.height)
+    parts = continuous_parts(kinematics, character.height)
+    smooth = smoothness(kinematics, character.height, parts=parts)
     ratios = (None, None) if source is None else _smoothness_ratios(kinematics, character, source)
     violations, worst_violation = _limits(motion, character)
     return Quality(
@@ -262,18 +263,10 @@ def _measure(
         published=published.published_metrics(
             tracks, stance, expected, motion.fps, None if source is None else source.tracks
         ),
-        balance=_balance(kinematics, character, expected),
+        balance=None if character.masses is None else balance_of(kinematics, character, expected, parts),
         source_balance=None if source is None else source.balance,
-        flight=_flight(kinematics, character, expected),
+        flight=None if character.masses is None else flight_of(kinematics, character, expected),
     )
-
-
-def _balance(kinematics: Kinematics, character: Character, contacts: Contacts) -> BalanceQuality | None:
-    return None if character.masses is None else balance_of(kinematics, character, contacts)
-
-
-def _flight(kinematics: Kinematics, character: Character, contacts: Contacts) -> FlightQuality | None:
-    return None if character.masses is None else flight_of(kinematics, character, contacts)
 
 
 def _mean(values: NDArray) -> float | None:
@@ -301,7 +294,8 @@ class _Aligned:
     @cached_property
     def balance(self) -> BalanceQuality | None:
         """Its zero-moment point over its feet."""
-        return _balance(self.kinematics, self.character, self.contacts)
+        known = self.character.masses is not None
+        return balance_of(self.kinematics, self.character, self.contacts, self.parts) if known else None
 
     @cached_property
     def parts(self) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import jit
-from footplant.kernels.banded import add_acceleration_row, fill_clip, solve_band
+from footplant.kernels.banded import add_acceleration_row, fill_clip, fix_unknown, solve_band
 from footplant.kernels.quaternion import between, direction, multiply, rotate
 
 UNKNOWNS = 13
@@ -216,9 +216,6 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                 index[5 + i] = first + i
                 by[i, 3] = sign * reference.turning[f, 0, i]
                 by[i, 4] = sign * reference.turning[f, 1, i]
-                if planted:
-                    square[first + i, first + i] += HARD
-                    vector[first + i] += HARD * asked.places[s, f, i]
                 for j in range(3):
                     # the leg keeps its direction: hip joint and ankle move alike
                     stiff[i, j] = weights.direction if i == j else 0.0
@@ -302,7 +299,13 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
             if closed and weight > 0.0:
                 still, lever, wanted = asked.moves[f, i, 1], asked.moves[f, i, 2], asked.moves[f, i, 3]
                 add_acceleration_row(room.lower, out, f, i, weight, still, lever, wanted)
-    return solve_band(room.lower, out.reshape(out.size))
+    values = out.reshape(out.size)
+    for f in range(x.shape[0]):
+        for s in range(2):
+            if asked.planted[s, f]:
+                for i in range(3):
+                    fix_unknown(room.lower, values, f * UNKNOWNS + 3 + 3 * s + i, asked.places[s, f, i])
+    return solve_band(room.lower, values)
 
 
 class Leg(NamedTuple):

@@ -42,8 +42,9 @@ class DynamicsSettings:
     steps: int = 16
     """Further Gauss–Newton steps, in which nearest points of the support settle. Without them 31 % of the frames of a
     walk on a broad knight are outside, with 16 and 46 of them 17 %, its source's share."""
-    settled: float = 1e-3
-    """Metres; with balance, the search ends when no step is longer."""
+    settled: float = 2e-3
+    """Metres; with balance, the search ends when no step is longer. With 0.001, no figure of 61 pairs differs by more
+    than 2 % but the worst of knees in first frames (8.0° instead of 7.8°), and a dance takes 22 steps instead of 15."""
     most: float = 0.08
     """Metres; a point that is farther outside pulls no more than one that is so far."""
     flight: float = 60.0

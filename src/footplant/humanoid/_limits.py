@@ -1,0 +1,47 @@
+"""Kernels of `limits`: rotations of one joint clamped to its limits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from footplant.kernels import jit
+from footplant.kernels.quaternion import exp, log, multiply
+
+
+@jit
+def _turn(above, rotation, world):
+    """Return the rotation vector of a joint relative to its parent: of above · rotation · world⁻¹."""
+    w, x, y, z = multiply(above[0], above[1], above[2], above[3], rotation[0], rotation[1], rotation[2], rotation[3])
+    w, x, y, z = multiply(w, x, y, z, world[0], -world[1], -world[2], -world[3])
+    return log(w, x, y, z)
+
+
+@jit
+def clamp(above, world, lower, upper, own, rotations):
+    """Clamp local rotations (F, 4) in place to limits (3,), or to own ones (F, 4) beyond them; return how many changed.
+
+    above, world (4,): rotations of the joint's parent and of the joint in the reference pose.
+    """
+    changed = 0
+    for f in range(rotations.shape[0]):
+        r = rotations[f]
+        vx, vy, vz = _turn(above, r, world)
+        kx, ky, kz = _turn(above, own[f], world)
+        cx = min(max(vx, min(lower[0], kx)), max(upper[0], kx))
+        cy = min(max(vy, min(lower[1], ky)), max(upper[1], ky))
+        cz = min(max(vz, min(lower[2], kz)), max(upper[2], kz))
+        if cx == vx and cy == vy and cz == vz:
+            continue
+        changed += 1
+        w, x, y, z = exp(cx, cy, cz)
+        w, x, y, z = multiply(above[0], -above[1], -above[2], -above[3], w, x, y, z)
+        r[0], r[1], r[2], r[3] = multiply(w, x, y, z, world[0], world[1], world[2], world[3])
+    return changed
+
+
+def _clamp():
+    one = np.array([1.0, 0.0, 0.0, 0.0])
+    return one, one, np.zeros(3), np.ones(3), one[None].copy(), one[None].copy()
+
+
+WARMUP = {"clamp": _clamp}
