@@ -26,6 +26,9 @@ from footplant import samples
 from footplant.editor import server, wire
 from footplant.editor.hub import Hub
 
+BLOCK = {"kind": "block", "place": [0, 0, 1], "turn": 0, "size": [1, 0.2, 1]}
+UPRIGHT = {"Hips": [1, 0, 0, 0]}
+
 
 @pytest.fixture(scope="module")
 def editor(tmp_path_factory):
@@ -416,6 +419,11 @@ def test_sixty_attacks_are_refused(editor, tab):
         {"kind": "stack", "do": "delete", "id": 7}, {"kind": "stack", "do": "move", "id": "x", "to": 0},
         {"kind": "trim", "start": -1, "end": 10**9}, {"kind": "retime", "speed": 1e9}, {"kind": "retime", "speed": "x"},
         {"kind": "drag", "frame": 1, "point": "left_palm", "target": [1e300, 0, 0]}, {"kind": ["drag"]}, {},
+        {"kind": "pose", "frame": 1, "joints": ["Hips"]}, {"kind": "pose", "frame": -1, "joints": UPRIGHT},
+        {"kind": "pose", "frame": 1, "joints": UPRIGHT, "before": 1e9}, {"kind": "place", "move": [1e99]},
+        {"kind": "place", "move": [1e99, 0, 0]}, {"kind": "objects", "objects": [BLOCK | {"place": [1e300, 0, 0]}]},
+        {"kind": "objects", "objects": [BLOCK | {"kind": "stairs", "count": 10**9}]},
+        {"kind": "objects", "objects": [BLOCK | {"size": [1, 1e9, 1]}]}, {"kind": "objects", "objects": 65 * [BLOCK]},
     ]  # fmt: skip
     for edit in edits:
         tab.ask(do="edit", edit=edit)
@@ -424,6 +432,9 @@ def test_sixty_attacks_are_refused(editor, tab):
         {"do": "open", "file": "../../etc/passwd"}, {"do": "open", "file": "a/b/c"}, {"do": "open", "file": ""},
         {"do": "recover", "journal": "../../x"}, {"do": "forget", "journal": "/"}, {"do": "drive", "mode": "keep"},
         {"do": "drive", "mode": "live", "place": "vmc:0.0.0.0:39539"},
+        {"do": "actor", "what": "add", "file": "../../etc/passwd"}, {"do": "actor", "what": "edit", "id": "../x"},
+        {"do": "actor", "what": "remove", "id": tab.figure["session"]}, {"do": "actor"},
+        {"do": "compare", "a": "history:-1", "b": "current"}, {"do": "compare", "a": "without:99", "b": "current"},
         {"do": "drag", "edit": "step", "id": 10**6, "move": [0, 0, 0]}, {"do": "drag", "edit": "method"},
     ]  # fmt: skip
     for request in requests:

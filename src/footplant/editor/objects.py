@@ -8,6 +8,7 @@ from typing import Any
 from footplant.constraints.doorways import Doorway
 from footplant.constraints.fields import Fields
 from footplant.contacts.ground import Ground
+from footplant.editor.bounds import FARTHEST
 from footplant.errors import ConstraintError
 from footplant.grounds import Built, Piece
 
@@ -36,6 +37,8 @@ def read_objects(values: Any) -> tuple[dict[str, Any], ...]:
         made = {
             "kind": kind, "place": fields.vector("place", 3).tolist(), "turn": fields.number("turn", 0.0), "size": size,
         }  # fmt: skip
+        if not all(abs(at) <= FARTHEST for at in (*made["place"], made["turn"])):
+            raise ConstraintError(f"expected a place within {FARTHEST:g} m, got {made['place']}")
         if kind == "stairs":
             made["count"] = fields.integer("count", 4)
             if not 1 <= made["count"] <= MOST_STEPS:
