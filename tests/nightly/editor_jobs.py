@@ -329,6 +329,8 @@ def build_a_ground(job: Job) -> Path:
     for count, piece in enumerate(("stairs", "block", "ramp"), start=1):
         job.page.click(f"#add-{piece}")
         job.edited(count)
+    # where the block is in the picture
+    job.go_to(260)
     job.page.locator(".list button", has_text="block").click()
     job.wait("() => window.__fp.knob('width') !== null")
     job.draw()
