@@ -351,8 +351,7 @@ def paste_a_pose(job: Job) -> Path:
     job.draw()
     job.drag(job.ask("(id) => window.__fp.reach(id)", key["operator"]), (-40, 0))
     job.edited(2)
-    # the pasted legs are those of another phase of the step: measure's own detector counts their swing
-    job.drift = 10.0
+    job.judged = sample_walk(job)
     return job.export("bvh")
 
 
@@ -437,6 +436,7 @@ def take_pictures(job: Job, context, path: Path) -> None:
     for size, label in ((LARGE, "1080"), (SMALL, "720")):
         client.send("Emulation.setDeviceMetricsOverride", {**size, "deviceScaleFactor": 1, "mobile": False})
         job.draw()
+        job.wait("() => window.__fp.sharp()")
         shot = client.send("Page.captureScreenshot", {"format": "png"})
         path.with_name(f"{path.name}_{label}.png").write_bytes(base64.b64decode(shot["data"]))
     client.send("Emulation.setDeviceMetricsOverride", {**SMALL, "deviceScaleFactor": DENSITY, "mobile": False})

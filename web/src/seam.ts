@@ -83,6 +83,8 @@ export function seam(): void {
       const mesh = view.theatre?.knobs.children.find((part) => part.userData.side === side);
       return mesh ? onPage(mesh.position) : null;
     },
+    /** Whether everything that changed has been drawn, with all pixels. */
+    sharp: () => view.theatre?.stage.sharp ?? true,
     /** How many panes the view has. */
     panes: () => view.theatre?.stage.panes.length ?? 0,
     /** Pixels of a bar of the timeline. */

@@ -94,6 +94,11 @@ export class Stage {
     return !this.dirty;
   }
 
+  /** Whether it has been drawn with all pixels. */
+  get sharp(): boolean {
+    return !this.dirty && this.ratio === 1;
+  }
+
   /** Adapts fog, clipping planes, shadows and camera limits to a character's height, metres. */
   scaleTo(height: number): void {
     const scale = Math.max(height, 0.05) / 1.75;
@@ -119,6 +124,8 @@ export class Stage {
   private lift = 1;
 
   resize(width: number, height: number): void {
+    // the window may have come to a screen with another density of pixels
+    this.renderer.setPixelRatio(this.ratio * Math.min(window.devicePixelRatio, this.software ? 1 : 2));
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / Math.max(height, 1);
     this.camera.updateProjectionMatrix();
