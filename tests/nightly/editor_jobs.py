@@ -372,8 +372,6 @@ def two_characters(job: Job) -> Path:
     job.page.locator("#outline li", has_text="limp").locator(".actor").click()
     job.wait("() => window.__fp.state().figure.clip === 'limp'")
     job.settle()
-    # the sample limps: its feet roll, and its steps are scaled to a child's
-    job.drift = 15.0
     return job.export("glb")
 
 
