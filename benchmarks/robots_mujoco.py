@@ -375,7 +375,7 @@ def run(robots, clips, use_mink: bool, folder: Path) -> list[dict]:
                 made = retarget_robot(clip, body)
                 best = min(best, time.process_time() - started)
             solved = [("footplant", made.motion.qpos(), best)]
-            if use_mink and not any(joint.ball for joint in body.mechanism.joints):
+            if use_mink:
                 qpos, seconds = solve_with_mink(clip, body, model)
                 solved.append(("mink", on_floor(model, qpos, feet), seconds))
             for method, qpos, seconds in solved:

@@ -317,6 +317,15 @@ def test_batch_and_plot(tmp_path):
     assert (found["status"], found["fps"], found["joints"], found["unmet"]) == ("done", 30.0, 23, 0)
     assert found["after"]["worst_drift"] < 0.5
     assert load_robot(out, parse_mechanism(OWN.encode())).fps == 30.0
+    # motions of a robot are measured and repaired alike
+    (entry,) = Batch("repair", [str(out.parent)], tmp_path / "repaired", [str(model)]).entries
+    assert entry.out == "walk.csv"
+    for job, target in (("measure", None), ("repair", str(tmp_path / "repaired" / "walk.csv"))):
+        found = perform(Task("key", job, str(out), target, str(model)))
+        assert (found["status"], found["joints"]) == ("done", 23)
+        assert found["after"]["plants"] and found["robot"]["ranges_broken"] == 0
+    with pytest.raises(FormatError, match="takes robots"):
+        Batch("measure", [str(out)], tmp_path, ["sample:sally"])
     picture = tmp_path / "walk.png"
     assert main(["plot", str(out), "--robot", str(model), "-o", str(picture), "--dpi", "30"]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -16,8 +16,11 @@ from footplant.io.registry import is_robot
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
+    from footplant.edits.robot import RobotResult
     from footplant.mechanism.body import RobotBody
+    from footplant.mechanism.motion import RobotMotion
     from footplant.quality.measure import Quality
+    from footplant.quality.robot import RobotQuality
     from footplant.result import Result
     from footplant.skeleton import Character
 
@@ -62,6 +65,8 @@ class Job:
     parameters: tuple[str, ...] = ()
     """Names of its options."""
     needs_character: bool = False
+    robots: bool = False
+    """Whether it takes motions of a robot, with the robot as its character."""
     motion: bool = True
     """Whether its results are motion files, whose format can be chosen."""
 
@@ -169,26 +174,63 @@ def _robot(path: str) -> RobotBody:
 def _retarget_to_robot(task: Task) -> dict[str, Any]:
     from footplant.edits.robot import retarget_robot
 
-    assert task.out is not None
     # resampled after a T-pose before the motion is cut off
     reading = dict(task.reading or {})
     fps = reading.pop("fps", None)
     keep = bool((task.parameters or {}).get("keep_footsteps", False))
     robot = _robot(task.character or "")
-    made = retarget_robot(_load(replace(task, reading=reading)), robot, fps=fps, keep_footsteps=keep)
-    Path(task.out).parent.mkdir(parents=True, exist_ok=True)
-    made.save(task.out)
-    quality = made.quality
-    measures = {
+    return _written_robot(
+        task, retarget_robot(_load(replace(task, reading=reading)), robot, fps=fps, keep_footsteps=keep)
+    )
+
+
+def _repair_robot(task: Task) -> dict[str, Any]:
+    from footplant.edits.robot import judge_robot, repair_robot
+
+    robot, motion = _robot(task.character or ""), _robot_motion(task)
+    return {"before": robot_measures(judge_robot(motion, robot))} | _written_robot(task, repair_robot(motion, robot))
+
+
+def _measure_robot(task: Task) -> dict[str, Any]:
+    from footplant.edits.robot import judge_robot
+
+    robot, motion = _robot(task.character or ""), _robot_motion(task)
+    quality = judge_robot(motion, robot)
+    return _robot_facts(motion) | {"after": robot_measures(quality), "robot": quality.to_dict()}
+
+
+def _robot_motion(task: Task) -> RobotMotion:
+    """Load the motion of a robot, of any tool."""
+    from footplant.batch.remote import local
+    from footplant.io.robot_files import load_robot
+
+    with local(task.source) as path:
+        return load_robot(path, _robot(task.character or "").mechanism, fps=(task.reading or {}).get("fps"))
+
+
+def _robot_facts(motion: RobotMotion) -> dict[str, Any]:
+    """Return length, frame rate and joint count."""
+    return {"frames": len(motion), "fps": round(float(motion.fps), 4), "joints": len(motion.mechanism.joints)}
+
+
+def robot_measures(quality: RobotQuality) -> dict[str, float | int | None]:
+    """Return the few measures that summarise a robot's motion, as `key_measures` does."""
+    found = {
         "plants": quality.plants, "worst_drift": quality.worst_drift, "mean_drift": quality.mean_drift,
         "skate": None, "penetration": quality.deepest, "jerk": quality.jerk, "jerk_ratio": None,
         "acceleration_ratio": None,
     }  # fmt: skip
-    return {
-        "frames": len(made.motion), "fps": round(float(made.motion.fps), 4),
-        "joints": len(robot.mechanism.joints), "solution": made.status.value, "unmet": len(made.report.unmet),
-        "after": {name: None if value is None else round(float(value), 4) for name, value in measures.items()},
-        "robot": quality.to_dict(), "notes": list(made.report.notes),
+    return {name: None if value is None else round(float(value), 4) for name, value in found.items()}
+
+
+def _written_robot(task: Task, made: RobotResult) -> dict[str, Any]:
+    """Save a robot's motion, and return the facts to record about it."""
+    assert task.out is not None
+    Path(task.out).parent.mkdir(parents=True, exist_ok=True)
+    made.save(task.out)
+    return _robot_facts(made.motion) | {
+        "solution": made.status.value, "unmet": len(made.report.unmet), "after": robot_measures(made.quality),
+        "robot": made.quality.to_dict(), "notes": list(made.report.notes),
     }  # fmt: skip
 
 
@@ -209,12 +251,16 @@ def _retarget(task: Task) -> dict[str, Any]:
 def _repair(task: Task) -> dict[str, Any]:
     from footplant.edits.repair import repair
 
+    if task.character is not None:
+        return _repair_robot(task)
     return _written(task, repair(_load(task)))
 
 
 def _measure(task: Task) -> dict[str, Any]:
     from footplant.quality.measure import measure
 
+    if task.character is not None:
+        return _measure_robot(task)
     clip = _load(task)
     return {**_facts(clip), "after": key_measures(measure(clip))}
 
@@ -285,8 +331,8 @@ JOBS: dict[str, Job] = {
         ("method", "keep_footsteps", "lead_in"),
         needs_character=True,
     ),
-    "repair": Job("fix foot skating, floating and ground penetration", _repair, ""),
-    "measure": Job("measure the quality of every clip", _measure, None),
+    "repair": Job("fix foot skating, floating and ground penetration", _repair, "", robots=True),
+    "measure": Job("measure the quality of every clip", _measure, None, robots=True),
     "convert": Job("write every clip in another format", _convert, ".glb"),
     "contacts": Job("detect the footplants of every clip", _contacts, ".json", ("hands",), motion=False),
     "normalize": Job(

@@ -58,13 +58,16 @@ class Batch:
         kind = self.kind
         if kind.needs_character and not self.characters:
             raise FormatError(f"{self.job} needs a character: --to CHARACTER")
+        robots = [character for character in self.characters if is_robot(character)]
         if self.characters and not kind.needs_character:
-            raise FormatError(f"{self.job} takes no character, got {self.characters[0]!r}")
+            if not kind.robots:
+                raise FormatError(f"{self.job} takes no character, got {self.characters[0]!r}")
+            if len(robots) < len(self.characters):
+                raise FormatError(f"{self.job} takes robots (MJCF or URDF), got {self.characters[0]!r}")
         unknown = sorted(set(self.parameters) - set(kind.parameters))
         if unknown:
             takes = ", ".join(kind.parameters) or "none"
             raise FormatError(f"expected options of {self.job} ({takes}), got {unknown[0]!r}")
-        robots = [character for character in self.characters if is_robot(character)]
         if robots and len(robots) < len(self.characters):
             raise FormatError("robots and characters have other files: retarget to them in two batches")
         if self.format is not None:
@@ -92,7 +95,7 @@ class Batch:
     def suffix(self) -> str | None:
         """Extension of the results: "" keeps the input's, None writes nothing."""
         if self.format is None:
-            return ".csv" if any(map(is_robot, self.characters)) else self.kind.suffix
+            return ".csv" if self.kind.needs_character and any(map(is_robot, self.characters)) else self.kind.suffix
         return f".{self.format.lower().lstrip('.')}"
 
     @cached_property
@@ -185,7 +188,22 @@ class Batch:
         if self.suffix:
             return self.suffix
         ending = Path(source).suffix.lower()
+        if self._of_robots:
+            return ending
         return ending if hasattr(find_format(source), "save") else ".glb"
+
+    @property
+    def _of_robots(self) -> bool:
+        """Whether the inputs are motions of a robot."""
+        return bool(self.characters) and not self.kind.needs_character
+
+    def _takes(self, path: Path) -> bool:
+        """Return whether a file of a folder is an input, by its name."""
+        if self._of_robots:
+            from footplant.io.robot_files import LAYOUTS
+
+            return path.suffix.lower() in LAYOUTS.values()
+        return _is_readable(path)
 
     def _sources(self) -> Iterator[tuple[str, Path]]:
         """Yield every input with the path of its result, without extension."""
@@ -204,7 +222,7 @@ class Batch:
                     for name in sorted(files):
                         file = Path(parent) / name
                         # pipes, devices and sockets are no clips, whatever they are called
-                        if not name.startswith(".") and _is_readable(file) and file.is_file():
+                        if not name.startswith(".") and self._takes(file) and file.is_file():
                             yield str(file), file.relative_to(path).with_suffix("")
             else:
                 if not path.exists():

@@ -39,6 +39,10 @@ def batch(
         list[str] | None,
         typer.Option("--to", metavar="CHARACTER", help="A character or robot for retarget; repeatable."),
     ] = None,
+    robot: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="repair, measure: the clips are motions of this robot (MJCF or URDF)."),
+    ] = None,
     format: Annotated[
         str | None, typer.Option(metavar="ENDING", help="Output format: glb, bvh, fbx, usd … (retarget: glb).")
     ] = None,
@@ -93,8 +97,10 @@ def batch(
     options["lead_in"] = None if lead_in == "keep" else lead_in
     packing = _packing(layout, subject, split, dataset)
     reading.check_rate()
+    if robot is not None and job in JOBS and (to or not JOBS[job].robots):
+        raise FormatError("--robot is for repair and measure, whose clips are motions of that robot")
     plan = Batch(
-        job, inputs, out, tuple(to or ()), format,
+        job, inputs, out, tuple(to or ()) if robot is None else (robot,), format,
         {name: value for name, value in options.items() if value is not None},
         {name: value for name, value in vars(reading).items() if value is not None and value is not False}
         | ({} if reading.units is None else {"units": unit(reading.units)}),
