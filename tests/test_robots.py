@@ -323,7 +323,8 @@ def test_batch_and_plot(tmp_path):
     for job, target in (("measure", None), ("repair", str(tmp_path / "repaired" / "walk.csv"))):
         found = perform(Task("key", job, str(out), target, str(model)))
         assert (found["status"], found["joints"]) == ("done", 23)
-        assert found["after"]["plants"] and found["robot"]["ranges_broken"] == 0
+        assert found["after"]["plants"]
+        assert found["robot"]["ranges_broken"] == 0
     with pytest.raises(FormatError, match="takes robots"):
         Batch("measure", [str(out)], tmp_path, ["sample:sally"])
     picture = tmp_path / "walk.png"

@@ -113,7 +113,10 @@ class Room(NamedTuple):
 
 HELD = 1e6
 """Weight of bounds that are active, per square radian or metre, relative to about 1 for a limb that is a radian off."""
-APART = 1e4
+FAST = 0.4
+"""Radians from frame to frame: bounds of slower hinges weigh more, with the square, so that what is left of an error is
+the same share of every speed. Knees of half a radian per second exceeded it by 0.1 to 16 %."""
+APART = 3e4
 """Weight of solids that are kept apart, per square metre: less than that of plants and ranges, which come first."""
 
 
@@ -393,6 +396,7 @@ def _fill(columns, hard, states, rows, room, bend, proximal):
         a = columns[6 + k]
         if a < 0:
             continue
+        weight = HELD * max(1.0, (FAST / hard.speed[k]) ** 2)
         for f in range(frames):
             side = room.at_range[f, a]
             if side != 0:
@@ -402,11 +406,11 @@ def _fill(columns, hard, states, rows, room, bend, proximal):
             side = room.at_speed[f, a]
             if side != 0 and f < frames - 1:
                 error = side * hard.speed[k] - (states[f + 1, 7 + k] - states[f, 7 + k])
-                room.lower[f * n + a, 0] += HELD
-                room.lower[(f + 1) * n + a, 0] += HELD
-                room.lower[f * n + a, n] -= HELD
-                room.change[f, a] -= HELD * error
-                room.change[f + 1, a] += HELD * error
+                room.lower[f * n + a, 0] += weight
+                room.lower[(f + 1) * n + a, 0] += weight
+                room.lower[f * n + a, n] -= weight
+                room.change[f, a] -= weight * error
+                room.change[f + 1, a] += weight * error
 
 
 @jit
