@@ -7,6 +7,7 @@ them (`Motion.like`, `Constraint.like`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -51,8 +52,9 @@ def shaped(
     array = real_array(values, what, error)
     if not array.flags.c_contiguous:
         array = array.copy("C")
-    if array.ndim != len(shape) or any(
-        isinstance(wanted, int) and wanted != found for wanted, found in zip(shape, array.shape)
+    if array.shape != shape and (
+        array.ndim != len(shape)
+        or any(isinstance(wanted, int) and wanted != found for wanted, found in zip(shape, array.shape))
     ):
         raise error(f"expected {what} of shape {_shape_text(shape)}, got {_shape_text(array.shape)}")
     return all_finite(array, what, error) if finite else array
@@ -92,7 +94,7 @@ def real_number(
         found = float(value)
     except (TypeError, ValueError, OverflowError):
         found = np.nan
-    if not (np.isfinite(found) and low <= found <= high and found > above):
+    if not (math.isfinite(found) and low <= found <= high and found > above):
         raise error(f"expected {_span(what, low, above, high)}, got {_short(value)}")
     return found
 

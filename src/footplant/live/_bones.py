@@ -2,10 +2,93 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.quaternion import multiply, rotate
+
+
+@jit
+def fits(words, fixed, wanted):
+    """Return whether words of a datagram, at the indices `fixed` (n,), are those wanted (n,)."""
+    same = True
+    for n in range(fixed.shape[0]):
+        same = same and words[fixed[n]] == wanted[n]
+    return same
+
+
+@jit
+def are_fresh(fresh, slots):
+    """Return whether any of the bones at `slots` (n,) is fresh (N,)."""
+    found = False
+    for n in range(slots.shape[0]):
+        found = found or fresh[slots[n]]
+    return found
+
+
+@jit
+def gather(floats, starts, slots, values, fresh):
+    """Copy seven numbers from each of `starts` (n,) in a datagram to the bones at `slots` (n,) of values (N, 7)."""
+    for n in range(slots.shape[0]):
+        s = slots[n]
+        for k in range(7):
+            values[s, k] = floats[starts[n] + k]
+        fresh[s] = True
+
+
+@jit
+def keep(positions, rotations, mine, limbs, now, made, seen, made_at, kept_positions, kept_rotations):
+    """Keep the bones (N,) of a sample that are a sender's, when they were seen, and when they were made.
+
+    Return how many they are, and when the limbs' bones among them had been made before, the longest ago; infinity if
+    there are none.
+    """
+    count, before = 0, np.inf
+    for n in range(mine.shape[0]):
+        if mine[n]:
+            count += 1
+            if limbs[n]:
+                before = min(before, made_at[n])
+            seen[n], made_at[n] = now, made
+            for k in range(3):
+                kept_positions[n, k] = positions[n, k]
+            for k in range(4):
+                kept_rotations[n, k] = rotations[n, k]
+    return count, before
+
+
+@jit
+def from_unity(values, fresh, age, farthest, unit, places, turns, present):
+    """Write places (N, 3), unit rotations (N, 4) and which are present (N,) of bones as Unity has them.
+
+    values: (N, 7) left-handed position and rotation (x, y, z, w); fresh: (N,) bool, false afterwards; age: (N,) int64,
+    poses since each was present. What is not finite, farther than `farthest` metres, or of a norm further than `unit`
+    from 1 is invalid: absent, at the origin. Return the numbers of present and of invalid fresh bones.
+    """
+    valid, invalid = 0, 0
+    for n in range(values.shape[0]):
+        x, y, z, a, b, c, w = values[n]
+        size = math.sqrt(w * w + a * a + b * b + c * c)
+        near = abs(x) <= farthest and abs(y) <= farthest and abs(z) <= farthest
+        present[n] = False
+        if near and abs(size - 1.0) <= unit:
+            places[n, 0], places[n, 1], places[n, 2] = x, y, -z
+            turns[n, 0], turns[n, 1], turns[n, 2], turns[n, 3] = w / size, -a / size, -b / size, c / size
+            if fresh[n]:
+                present[n] = True
+                valid += 1
+        else:
+            places[n, 0], places[n, 1], places[n, 2] = 0.0, 0.0, 0.0
+            turns[n, 0], turns[n, 1], turns[n, 2], turns[n, 3] = 1.0, 0.0, 0.0, 0.0
+            if fresh[n]:
+                invalid += 1
+        fresh[n] = False
+    if valid > 0:
+        for n in range(values.shape[0]):
+            age[n] = 0 if present[n] else age[n] + 1
+    return valid, invalid
 
 
 @jit
@@ -52,6 +135,19 @@ def _frozen(array):
 
 
 WARMUP = {
+    "fits": lambda: (np.zeros(1, np.uint32), np.zeros(1, np.int64), np.zeros(1, np.uint32)),
+    "are_fresh": lambda: (np.zeros(1, bool), np.zeros(1, np.int64)),
+    "gather": lambda: (
+        np.zeros(8, np.float32), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 7)), np.zeros(1, bool)
+    ),
+    "keep": lambda: (
+        np.zeros((1, 3)), np.zeros((1, 4)), np.zeros(1, bool), np.zeros(1, bool), 0.0, 0.0, np.zeros(1), np.zeros(1),
+        np.zeros((1, 3)), np.zeros((1, 4)),
+    ),
+    "from_unity": lambda: (
+        np.zeros((1, 7)), np.ones(1, bool), np.zeros(1, np.int64), 1.0, 0.1, np.zeros((1, 3)), np.zeros((1, 4)),
+        np.zeros(1, bool),
+    ),
     "local_from_world": lambda: (
         _frozen(np.array([-1])), np.zeros(1, np.int64), np.ones((1, 4)), np.zeros((1, 4))
     ),

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import exp, log, multiply
 
 DEPTH = 32
@@ -77,14 +77,14 @@ class ChannelState(NamedTuple):
     """(N, MEMORY)"""
 
 
-@jit
+@uncounted_jit
 def smoothstep(u):
     """Return 3u² − 2u³ for u clamped to 0 … 1."""
     u = min(max(u, 0.0), 1.0)
     return u * u * (3.0 - 2.0 * u)
 
 
-@jit
+@uncounted_jit
 def _move(row, dx, dy, dz, turning):
     """Add a vector to the value of a row: to a position by addition, to an orientation by q·exp(v)."""
     if turning:
@@ -98,7 +98,7 @@ def _move(row, dx, dy, dz, turning):
         row[2] += dz
 
 
-@jit
+@uncounted_jit
 def _between(a, b, turning):
     """Return the vector that `_move` needs to get from value a to value b."""
     if turning:
@@ -107,13 +107,13 @@ def _between(a, b, turning):
     return b[0] - a[0], b[1] - a[1], b[2] - a[2]
 
 
-@jit
+@uncounted_jit
 def _distance(a, b, turning):
     dx, dy, dz = _between(a, b, turning)
     return math.sqrt(dx * dx + dy * dy + dz * dz)
 
 
-@jit
+@uncounted_jit
 def _advance(before, after, dt, density, turning):
     """Predict the next row: equations 3.4 and 3.5."""
     for k in range(4):
@@ -130,7 +130,7 @@ def _advance(before, after, dt, density, turning):
     _move(after, dt * before[SPEED], dt * before[SPEED + 1], dt * before[SPEED + 2], turning)
 
 
-@jit
+@uncounted_jit
 def _correct(row, measured, noise, memory, share, turning):
     """Update with a measurement: equations 3.7 to 3.9, with the covariance in Joseph's positive definite form."""
     m00, m01, m11 = row[PREDICTED], row[PREDICTED + 1], row[PREDICTED + 2]
@@ -157,7 +157,7 @@ def _correct(row, measured, noise, memory, share, turning):
     row[COVARIANCE + 2] = k1 * k1 * (m00 + noise) - 2.0 * k1 * m01 + m11
 
 
-@jit
+@uncounted_jit
 def _look_at(ring, head, count, when, result, turning):
     """Write the estimate at a time, smoothed by all rows since (Rauch, Tung & Striebel).
 
@@ -202,7 +202,7 @@ def _look_at(ring, head, count, when, result, turning):
             return
 
 
-@jit
+@uncounted_jit
 def _between_rows(result, later, u, dt, turning):
     """Move a state along the cubic to a later one, a fraction u of the dt seconds between them."""
     dx, dy, dz = _between(result, later, turning)
@@ -218,7 +218,7 @@ def _between_rows(result, later, u, dt, turning):
     _move(result, x, y, z, turning)
 
 
-@jit
+@uncounted_jit
 def _begin(measured, when, noise, density, row, own):
     """Start a ring at a measurement (3 or 4,)."""
     for k in range(WIDTH):
@@ -233,7 +233,7 @@ def _begin(measured, when, noise, density, row, own):
     own[STREAK] = 0.0
 
 
-@jit
+@uncounted_jit
 def _is_outlier(measured, before, row, own, base, acceleration, believed, turning):
     """Return whether a measurement is physically impossible after a row and the prediction from it: nothing accelerates
     that much, nor stops so suddenly.
@@ -259,7 +259,7 @@ def _is_outlier(measured, before, row, own, base, acceleration, believed, turnin
     return True
 
 
-@jit
+@uncounted_jit
 def measure_channel(measured, present, when, model, state, turning):
     """Take the measurements (N, 3 or 4) of one channel, made at a time; present: (N,) which sensors have one.
 
@@ -301,7 +301,7 @@ def measure_channel(measured, present, when, model, state, turning):
         _correct(row, measured[n], noise, own, 1.0 - math.exp(-dt / settle), turning)
 
 
-@jit
+@uncounted_jit
 def _coast(value, own, dt, numbers, home, turning):
     """Advance a shown value without data: its velocity decays; after holding, it eases home."""
     hold, ease = numbers[2], numbers[3]
@@ -321,7 +321,7 @@ def _coast(value, own, dt, numbers, home, turning):
         _move(value, share * dx, share * dy, share * dz, turning)
 
 
-@jit
+@uncounted_jit
 def _eased(own):
     """Return the factors of an offset and its first velocity, in value and in velocity: a cubic that ends at 0."""
     total = own[EASE_TOTAL]
@@ -332,7 +332,7 @@ def _eased(own):
     )  # fmt: skip
 
 
-@jit
+@uncounted_jit
 def show_channel(when, dt, model, state, scratch, out, turning):
     """Write what is shown at a time, `dt` seconds after what was shown before: out (N, 3 or 4), also the input.
 
@@ -359,6 +359,9 @@ def show_channel(when, dt, model, state, scratch, out, turning):
             for k in range(size):
                 out[n, k] = value[k]
             continue
+        if own[REJOIN] > 0.0:
+            # also where nothing was shown in the gap, because we were stopped as well
+            own[COAST] = max(own[COAST], dt)
         own[REJOIN] = 0.0
         _look_at(ring, head, count, when, scratch, turning)
         own[EASE] = max(own[EASE] - dt, 0.0)
@@ -385,24 +388,44 @@ def show_channel(when, dt, model, state, scratch, out, turning):
             out[n, k] = scratch[k]
 
 
-def _channel(turning):
-    values = np.zeros((1, 4 if turning else 3))
-    values[0, 0] = 1.0
-    model = ChannelModel(np.ones(1), np.ones(1), np.ones(11), values.copy())
-    state = ChannelState(
-        np.zeros((1, DEPTH, WIDTH)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, MEMORY))
-    )  # fmt: skip
-    return values, model, state
+@uncounted_jit
+def measure(positions, rotations, present, when, noise, density, numbers, homes, rings, heads, counts, memories):
+    """Take the positions (N, 3) and rotations (N, 4) of all sensors: both channels, see `measure_channel`.
+
+    The rest are the arrays of `ChannelModel` and `ChannelState`, with the channels as leading axis. Flat arguments,
+    because passing a named tuple takes longer than the filter does.
+    """
+    for channel in range(2):
+        model = ChannelModel(noise[channel], density[channel], numbers[channel], homes[channel])
+        state = ChannelState(rings[channel], heads[channel], counts[channel], memories[channel])
+        if channel == 0:
+            measure_channel(positions, present, when, model, state, False)
+        else:
+            measure_channel(rotations, present, when, model, state, True)
 
 
-def _measured():
-    values, model, state = _channel(True)
-    return values, np.ones(1, bool), 0.01, model, state, True
+@uncounted_jit
+def show(positions, rotations, scratch, when, dt, noise, density, numbers, homes, rings, heads, counts, memories):
+    """Write what all sensors show at a time, positions (N, 3) and rotations (N, 4): see `show_channel`, `measure`."""
+    for channel in range(2):
+        model = ChannelModel(noise[channel], density[channel], numbers[channel], homes[channel])
+        state = ChannelState(rings[channel], heads[channel], counts[channel], memories[channel])
+        if channel == 0:
+            show_channel(when, dt, model, state, scratch, positions, False)
+        else:
+            show_channel(when, dt, model, state, scratch, rotations, True)
 
 
-def _shown():
-    values, model, state = _channel(True)
-    return 0.01, 0.01, model, state, np.zeros(SCRATCH), values, True
+def _arrays():
+    homes = np.zeros((2, 1, 4))
+    homes[:, :, 0] = 1.0
+    rings = np.zeros((2, 1, DEPTH, WIDTH))
+    whole = np.zeros((2, 2, 1), np.int64)
+    ones = np.ones((2, 1))
+    return ones, ones, np.ones((2, 11)), homes, rings, whole[0], whole[1], np.zeros((2, 1, MEMORY))
 
 
-WARMUP = {"measure_channel": _measured, "show_channel": _shown}
+WARMUP = {
+    "measure": lambda: (np.zeros((1, 3)), np.ones((1, 4)), np.ones(1, bool), 0.01, *_arrays()),
+    "show": lambda: (np.zeros((1, 3)), np.ones((1, 4)), np.zeros(SCRATCH), 0.01, 0.01, *_arrays()),
+}

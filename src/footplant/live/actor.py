@@ -96,6 +96,8 @@ class Actor:
     ) -> None:
         """make: builds the puppeteer once the performer is known."""
         self.target, self.name, self.settings = target, name, settings or ActorSettings()
+        self.number = 0
+        """Index among the actors of a stage."""
         self._make = make
         self.performer: Performer | None = None
         self.puppeteer: Puppeteer | None = None
@@ -167,6 +169,9 @@ class Actor:
 
         A source that has sent only once has no claim: there are senders with another port for every datagram.
         """
+        if len(self.sources) == 1:
+            self._owner[sample.present] = 0
+            return sample.present
         number = self.sources.index(source)
         claims = np.array([
             max(STREAM.lapse, 4.0 * other.clock.period) if other.samples > 1 else 0.0 for other in self.sources
@@ -175,9 +180,6 @@ class Actor:
         taken &= now - self._seen < claims[self._owner]
         mine = sample.present & ~taken
         self._owner[mine] = number
-        self._seen[mine] = now
-        self._positions[mine], self._rotations[mine] = sample.positions[mine], sample.rotations[mine]
-        source.ignored = 0 if mine.any() else source.ignored + 1
         return mine
 
     def _use_plan(self, plan: BonePlan) -> None:
@@ -194,15 +196,18 @@ class Actor:
 
     def take(self, sample: PoseSample, source: Source, now: float) -> None:
         """Take a sample of a source that was completed at `now`."""
+        from footplant.live import _bones as bones
+
         source.last = now
         arrived = now if sample.arrived is None else sample.arrived
+        has_bones = bool(sample.present.any())
         if sample.expressions is not None:
             # without bones there may be no stamps: expressions count from when they arrive
-            made = source.clock.made if sample.present.any() else arrived
+            made = source.clock.made if has_bones else arrived
             self._expressions.append((arrived if made is None else made, sample.expressions))
             if len(self._expressions) > MOST_WAITING:
                 self._expressions.popleft()
-        if not sample.present.any():
+        if not has_bones:
             return
         source.samples += 1
         if self._plan is None or (sample.plan is not self._plan and sample.plan.names != self._plan.names):
@@ -210,9 +215,14 @@ class Actor:
         before = source.clock.made
         made = source.clock.capture(sample.time, arrived)
         mine = self._claim(sample, source, now)
-        if not mine.any():
+        count, last_made = bones.keep(
+            sample.positions, sample.rotations, mine, self._limbs, now, made, self._seen, self._made, self._positions,
+            self._rotations,
+        )  # fmt: skip
+        source.ignored = 0 if count else source.ignored + 1
+        if not count:
             return
-        self._measure_waits(source.clock, mine, made, now)
+        self._measure_waits(source.clock, made - last_made, made, now)
         if self.performer is None or self._is_other_performer(now):
             self._meet(now, made)
         if self.performer is None or self._filter is None or self._memory is None:
@@ -229,12 +239,12 @@ class Actor:
                 self._times.append(made)
         self._schedule()
 
-    def _measure_waits(self, clock: SenderClock, mine: NDArray, made: float, now: float) -> None:
-        """Tell the clock how long bones took until they could be used; lost ones are interpolated from this on."""
-        counted = mine & self._limbs
-        gap = made - float(self._made[counted].min()) if counted.any() else 0.0
-        self._made[mine] = made
-        if gap < STREAM.lapse:
+    def _measure_waits(self, clock: SenderClock, gap: float, made: float, now: float) -> None:
+        """Tell the clock how long bones took until they could be used; lost ones are interpolated from this on.
+
+        gap: seconds since the pose before, or the last one that had all bones of the limbs.
+        """
+        if 0.0 < gap < STREAM.lapse:
             for number in range(1, round(gap / clock.period)):
                 # the one after this makes the interpolation smooth
                 clock.wait(made - number * clock.period, now + clock.period)
@@ -260,8 +270,15 @@ class Actor:
         self.due = self._next + self.delay + late
 
     def skip(self, now: float) -> None:
-        """Leave out poses that are long overdue: we were stopped, or are too slow."""
-        self._shown_at = max(self._shown_at, now - self.delay - self._primary.clock.period)
+        """Leave out poses that are due up to `now`, because they are long overdue: we were stopped, or are too slow.
+
+        What is shown next is eased to, as after a gap in the data.
+        """
+        from footplant.live import _kalman as kernel
+
+        self._shown_at = max(self._shown_at, now - self.delay)
+        if self._memory is not None:
+            self._memory.memories[..., kernel.REJOIN] = 1.0
         self._schedule()
 
     def show(self) -> Shown:
@@ -275,12 +292,12 @@ class Actor:
             self.missed += 1
         else:
             # whoever is lost for long stands up where it is
-            self._memory.home[0][0, 0::2] = self._memory.shown[0][0, 0::2]
+            self._memory.home[0, 0, 0:3:2] = self._memory.shown[0][0, 0::2]
         while self._expressions and self._expressions[0][0] <= self._next + 1e-6:
             self.expressions = {**(self.expressions or {}), **self._expressions.popleft()[1]}
         pose = self._pose(passed)
         self._schedule()
-        return Shown(0, self, pose, due, self.expressions)
+        return Shown(self.number, self, pose, due, self.expressions)
 
     @property
     def missing(self) -> float:
@@ -301,7 +318,7 @@ class Actor:
 
         if self._memory is None:
             return 0
-        return int((np.stack([memory[:, kernel.STREAK] for memory in self._memory.memories]) > 0.0).any(axis=0).sum())
+        return int((self._memory.memories[..., kernel.STREAK] > 0.0).any(axis=0).sum())
 
     # the performer
 

@@ -139,7 +139,8 @@ class SenderClock:
         if 1e-3 <= step <= 0.5:
             self._steps.append(step)
         if self._steps and (len(self._steps) < CLOCK.window or self.poses % 4 == 0):
-            self.period = float(np.median(self._steps))
+            steps = sorted(self._steps)
+            self.period = 0.5 * (steps[(len(steps) - 1) // 2] + steps[len(steps) // 2])
 
     def _steered(self, made: float, now: float, step: float) -> float:
         """Return an estimate after steering, and remember its delay."""

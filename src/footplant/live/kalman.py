@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,16 +68,17 @@ class Outliers:
 class FilterState:
     """State of the filter for N sensors. `step` changes it in place, so that a frame allocates nothing."""
 
-    rings: tuple[NDArray, NDArray]
-    """Positions and orientations: (N, depth, width) the last frames of each, see `_kalman`."""
-    heads: tuple[NDArray, NDArray]
-    """(N,) the newest row of each ring."""
-    counts: tuple[NDArray, NDArray]
-    """(N,) rows that are filled; 0 for a sensor that has sent nothing yet."""
-    memories: tuple[NDArray, NDArray]
-    """(N, 22) activity, seconds without data, easing, outliers: see `_kalman`."""
-    home: tuple[NDArray, NDArray]
-    """(N, 3) metres and (N, 4): shown before the first data, and where long gaps ease to."""
+    home: NDArray
+    """(2, N, 4) positions (metres, in three columns) and orientations: shown before the first data, and where long gaps
+    ease to."""
+    rings: NDArray
+    """(2, N, depth, width) positions and orientations: the last frames of each, see `_kalman`."""
+    heads: NDArray
+    """(2, N) the newest row of each ring."""
+    counts: NDArray
+    """(2, N) rows that are filled; 0 for a sensor that has sent nothing yet."""
+    memories: NDArray
+    """(2, N, 22) activity, seconds without data, easing, outliers: see `_kalman`."""
     shown: tuple[NDArray, NDArray]
     """(N, 3) metres and (N, 4): the last output."""
     scratch: NDArray
@@ -98,7 +98,7 @@ class FilterState:
         """Measurements that were held back."""
         from footplant.live import _kalman as kalman
 
-        return int(sum(memory[:, kalman.GATED].sum() for memory in self.memories))
+        return int(self.memories[..., kalman.GATED].sum())
 
 
 MOST_SENSORS = 100_000
@@ -120,9 +120,8 @@ class SensorFilter:
     """Seconds over which innovations are averaged to tell whether a sensor is still or moving."""
     gaps: Gaps = field(default_factory=Gaps)
     outliers: Outliers = field(default_factory=Outliers)
-    _numbers: tuple[NDArray, NDArray] = field(init=False, repr=False)
-    _variances: tuple[NDArray, NDArray] = field(init=False, repr=False)
-    _densities: tuple[NDArray, NDArray] = field(init=False, repr=False)
+    _model: tuple[NDArray, NDArray, NDArray] = field(init=False, repr=False)
+    """Variances (2, N), densities (2, N) and numbers (2, 11) of both channels: see `_kalman.ChannelModel`."""
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -153,10 +152,9 @@ class SensorFilter:
             (outliers.metres, outliers.metres_per_second2),
             (outliers.radians, outliers.radians_per_second2),
         )
-        numbers = tuple(np.array([*times, *gate, outliers.believed], float) for gate in gates)
-        object.__setattr__(self, "_numbers", numbers)
-        object.__setattr__(self, "_variances", tuple(np.ascontiguousarray(noise[:, k] ** 2) for k in (0, 1)))
-        object.__setattr__(self, "_densities", tuple(np.ascontiguousarray(acceleration[:, k]) for k in (0, 1)))
+        numbers = np.array([[*times, *gate, outliers.believed] for gate in gates], float)
+        model = (np.ascontiguousarray(noise.T**2), np.array(acceleration.T, order="C"), numbers)
+        object.__setattr__(self, "_model", model)
 
     @classmethod
     def from_half_life(
@@ -194,12 +192,14 @@ class SensorFilter:
             raise MotionError(
                 f"expected homes of shapes ({count}, 3) and ({count}, 4), got {places.shape}, {turns.shape}"
             )
+        home = np.zeros((2, count, 4))
+        home[0, :, :3], home[1] = places, turns
         return FilterState(
-            rings=_pair(lambda: np.zeros((count, kalman.DEPTH, kalman.WIDTH))),
-            heads=_pair(lambda: np.zeros(count, np.int64)),
-            counts=_pair(lambda: np.zeros(count, np.int64)),
-            memories=_pair(lambda: np.zeros((count, kalman.MEMORY))),
-            home=(places, np.array(turns)),
+            home=home,
+            rings=np.zeros((2, count, kalman.DEPTH, kalman.WIDTH)),
+            heads=np.zeros((2, count), np.int64),
+            counts=np.zeros((2, count), np.int64),
+            memories=np.zeros((2, count, kalman.MEMORY)),
             shown=(places.copy(), np.array(turns)),
             scratch=np.zeros(kalman.SCRATCH),
             time=float(when),
@@ -236,8 +236,10 @@ class SensorFilter:
         if present.shape != (count,):
             raise MotionError(f"expected present of shape ({count},), got {present.shape}")
         when = float(real_number(when, "time", MotionError))
-        for channel, measured in enumerate((positions, rotations)):
-            kernel.measure_channel(measured, present, when, *self._channel(state, channel), channel == 1)
+        kernel.measure(
+            positions, rotations, present, when, *self._model, state.home, state.rings, state.heads, state.counts,
+            state.memories,
+        )  # fmt: skip
 
     def show(self, state: FilterState, when: float) -> tuple[NDArray, NDArray]:
         """Return the estimate at a time, not before the last one: (N, 3) metres and (N, 4), owned by the state."""
@@ -246,26 +248,11 @@ class SensorFilter:
         when = max(float(real_number(when, "time", MotionError)), state.time)
         dt = min(when - state.time, 1.0)
         state.time = when
-        for channel in (0, 1):
-            own = self._channel(state, channel)
-            kernel.show_channel(when, dt, *own, state.scratch, state.shown[channel], channel == 1)
+        kernel.show(
+            *state.shown, state.scratch, when, dt, *self._model, state.home, state.rings, state.heads, state.counts,
+            state.memories,
+        )  # fmt: skip
         return state.shown
-
-    def _channel(self, state: FilterState, channel: int) -> tuple[NamedTuple, NamedTuple]:
-        from footplant.live import _kalman as kernel
-
-        return (
-            kernel.ChannelModel(
-                self._variances[channel], self._densities[channel], self._numbers[channel], state.home[channel]
-            ),
-            kernel.ChannelState(
-                state.rings[channel], state.heads[channel], state.counts[channel], state.memories[channel]
-            ),
-        )
-
-
-def _pair(make):
-    return make(), make()
 
 
 def _checked_half_life(half_life: float) -> float:

@@ -15,13 +15,13 @@ each with its own state. A puppeteer belongs to one thread: it has buffers for o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant import rotation
 from footplant.checks import real_number, shaped
 from footplant.contacts.importance import Importance, PerformanceScene
 from footplant.errors import MotionError
@@ -134,11 +134,16 @@ class Puppeteer:
 
     def clean(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[Any, PerformerFrame]:
         """First phase: return the filter's next state and the filtered frame."""
+        from footplant.kernels.rows import first_unnormalized
+
         root = shaped(frame.root, (3,), "root", MotionError, finite=False)
         turns = shaped(frame.rotations, (len(self.performer.skeleton), 4), "rotations", MotionError, finite=False)
-        if not (np.isfinite(root).all() and np.isfinite(turns).all()):
+        rows = turns.view()
+        rows.setflags(write=False)
+        is_unit = first_unnormalized(rows, 1e-6) == len(rows)
+        if not all(map(math.isfinite, root.tolist())) or not (is_unit or np.isfinite(turns).all()):
             raise MotionError("expected a finite frame, got NaN or infinity")
-        if not rotation.are_unit(turns):
+        if not is_unit:
             raise MotionError("expected a frame of unit quaternions, got other norms")
         return (state.filter, frame) if self.filter is None else self.filter.step(state.filter, frame)
 

@@ -62,7 +62,8 @@ def perform(
     """Drive a stage by incoming datagrams until `stop` returns True.
 
     The stage's time starts with the first datagram and is what the recorder writes: what is recorded gives the same
-    poses again, bit for bit.
+    poses again, bit for bit. Time goes on only to where everything that arrived before has been read, and datagrams
+    count from when they arrived, so that poses do not depend on how late we are.
     """
     latencies, shown, asked = Latencies(), -STATUS_EVERY, -ASK_EVERY
     begun: float | None = None
@@ -72,16 +73,16 @@ def perform(
             wait = min(wait, stage.due - (time.perf_counter() - begun))
         inlet.wait(wait)
         completed: float | None = None
+        now = time.perf_counter()
         for arrival in inlet.drain():
             begun = arrival.when if begun is None else begun
-            when = arrival.when - begun
+            when = max(arrival.when - begun, stage.now)
             if recorder is not None:
                 recorder.add(arrival.data, arrival.sender, when)
-            if stage.feed(arrival.data, arrival.sender, when):
+            if stage.feed(arrival.data, arrival.sender, when, late=max(now - arrival.when, 0.0)):
                 completed = arrival.when if completed is None else completed
-        now = time.perf_counter()
         if begun is not None:
-            poses = stage.poses(now - begun)
+            poses = stage.poses(max(now - begun, stage.now))
             latest = {pose.number: pose for pose in poses}
             for pose in poses:
                 send(pose, pose is latest[pose.number])

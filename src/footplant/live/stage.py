@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
@@ -99,10 +100,18 @@ class LiveStage:
         self._counts: Counter = Counter()
         self._puppeteers: dict[Hashable, Puppeteer] = {}
         self._shown: list[Shown] = []
+        self._agenda: list[tuple[float, int, int, Hashable]] = []
+        """Heap of when something is due: an incomplete pose of a sender (0, its number, the sender), or a pose of an
+        actor (1, its index). Entries whose time has changed since are left in it and skipped."""
+        self._senders = 0
+        """Senders so far."""
 
-    def feed(self, data: bytes, sender: Hashable, now: float) -> int:
-        """Take a datagram that arrived at `now` from a sender; return how many poses it completed."""
-        self._advance(now)
+    def feed(self, data: bytes, sender: Hashable, now: float, *, late: float = 0.0) -> int:
+        """Take a datagram that arrived at `now` from a sender; return how many poses it completed.
+
+        late: seconds that have passed since; poses that are long overdue by then are left out.
+        """
+        self._advance(now, late)
         self.datagrams += 1
         receiver = self.receivers.get(sender)
         if receiver is None:
@@ -111,7 +120,20 @@ class LiveStage:
                 return 0
             receiver = self.receivers[sender] = RECEIVERS[self.protocol]()
         self._heard[sender] = now
-        return self._take(sender, receiver.feed(data, now), now)
+        completed = self._take(sender, receiver.feed(data, now), now)
+        self._await(sender, receiver)
+        return completed
+
+    def _await(self, sender: Hashable, receiver: Receiver) -> None:
+        """Note when an incomplete pose of a sender is used as it is."""
+        if receiver.deadline < math.inf:
+            self._senders += 1
+            heapq.heappush(self._agenda, (receiver.deadline, 0, self._senders, sender))
+
+    def _expect(self, number: int) -> None:
+        """Note when the next pose of an actor is due."""
+        if self.actors[number].due < math.inf:
+            heapq.heappush(self._agenda, (self.actors[number].due, 1, number, None))
 
     def poses(self, now: float) -> list[Shown]:
         """Return what is due by `now`, in the order of time; more than one pose of an actor after a stall of ours."""
@@ -122,36 +144,45 @@ class LiveStage:
     @property
     def due(self) -> float:
         """Seconds at which something is due next; infinity if nothing is."""
-        moments = [actor.due for actor in self.actors] + [one.deadline for one in self.receivers.values()]
-        return min(moments, default=math.inf)
-
-    def _advance(self, now: float) -> None:
-        """Let everything happen that is due by `now`, in its order."""
-        self.now = max(self.now, now)
-        for one in self.actors:
-            if now - one.due > STREAM.behind:
-                one.skip(now)
-        while True:
-            moment, sender, actor = now, None, None
-            for one in self.actors:
-                if one.due <= moment:
-                    moment, actor = one.due, one
-            for key, receiver in self.receivers.items():
-                if receiver.deadline <= moment:
-                    moment, sender = receiver.deadline, key
-            if sender is not None:
-                self._take(sender, self.receivers[sender].poll(moment), moment)
-            elif actor is not None:
-                self._shown.append(actor.show()._replace(number=self.actors.index(actor)))
+        agenda = self._agenda
+        while agenda:
+            moment, kind, number, sender = agenda[0]
+            if kind == 1:
+                current = self.actors[number].due
             else:
-                return
+                receiver = self.receivers.get(sender)
+                current = math.inf if receiver is None else receiver.deadline
+            if current == moment:
+                return moment
+            heapq.heappop(agenda)
+        return math.inf
+
+    def _advance(self, now: float, late: float = 0.0) -> None:
+        """Let everything happen that is due by `now`, in its order; late: seconds that have passed since."""
+        self.now = max(self.now, now)
+        while self.due <= now:
+            moment, kind, number, sender = heapq.heappop(self._agenda)
+            if kind == 0:
+                receiver = self.receivers[sender]
+                self._take(sender, receiver.poll(moment), moment)
+                self._await(sender, receiver)
+                continue
+            actor = self.actors[number]
+            if now + late - moment > STREAM.behind:
+                actor.skip(now)
+            else:
+                self._shown.append(actor.show())
+            self._expect(number)
 
     def _take(self, sender: Hashable, samples: list[PoseSample], now: float) -> int:
         for sample in samples:
             found = self._sources.get((sender, sample.actor)) or self._attach(sender, sample, now)
             if found is not None:
                 actor, source = found
+                before = actor.due
                 actor.take(sample, source, now)
+                if actor.due != before:
+                    self._expect(actor.number)
         return len(samples)
 
     def _attach(self, sender: Hashable, sample: PoseSample, now: float) -> tuple[Actor, Source] | None:
@@ -185,6 +216,7 @@ class LiveStage:
         if len(self.actors) >= self.most_actors:
             return None
         actor = Actor(self.target, self._puppeteer, self.settings, named or f"actor {len(self.actors) + 1}")
+        actor.number = len(self.actors)
         self.actors.append(actor)
         return actor
 

@@ -8,6 +8,7 @@ import ipaddress
 import select
 import socket
 import struct
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,12 @@ MOST_AT_ONCE = 4096
 """Datagrams read from the system before poses are made: a flood cannot starve them."""
 BUFFER = 1 << 20
 """Bytes of the socket's receive buffer."""
+STAMPS = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" else None
+"""The option that lets the system note when a datagram arrived: that is no later when we are. None: arrivals are noted
+when they are read."""
+_STAMP = struct.Struct("qq")
+LONGEST_WAIT = 30.0
+"""Seconds that a datagram may have waited in the buffer; beyond it the system's clock was set."""
 
 
 class Endpoint(NamedTuple):
@@ -60,7 +67,7 @@ class Arrival(NamedTuple):
     sender: tuple[str, int]
     """Address and port."""
     when: float
-    """Seconds of `time.perf_counter`."""
+    """Seconds of `time.perf_counter` at which it arrived, also where we were late to read it."""
 
 
 @dataclass
@@ -80,6 +87,8 @@ class Inlet:
             self._socket = socket.socket(address[0], socket.SOCK_DGRAM)
             with contextlib.suppress(OSError):
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+                if STAMPS is not None:
+                    self._socket.setsockopt(socket.SOL_SOCKET, STAMPS, 1)
             self._bind(address[4])
         except OSError as error:
             raise FormatError(f"cannot listen at {self.place}: {error.strerror or error}") from error
@@ -113,9 +122,10 @@ class Inlet:
     def drain(self) -> list[Arrival]:
         """Return everything that has arrived, oldest first."""
         found: list[Arrival] = []
+        ahead = time.perf_counter() - time.time()
         for _ in range(MOST_AT_ONCE):
             try:
-                data, sender = self._socket.recvfrom(65_536)
+                data, sender, notes = self._read()
             except BlockingIOError:
                 break
             except OSError as error:
@@ -124,10 +134,17 @@ class Inlet:
                     continue
                 break
             if self._may_send(sender[0]):
-                found.append(Arrival(data, (sender[0], sender[1]), time.perf_counter()))
+                found.append(Arrival(data, (sender[0], sender[1]), _arrived(notes, ahead)))
             else:
                 self.refused += 1
         return found
+
+    def _read(self) -> tuple[bytes, tuple, list[tuple[int, int, bytes]]]:
+        """Return a datagram, its sender, and what the system noted about it."""
+        if STAMPS is None:
+            return *self._socket.recvfrom(65_536), []
+        data, notes, _, sender = self._socket.recvmsg(65_536, 64)
+        return data, sender, notes
 
     def answer(self, data: bytes, host: str, port: int) -> None:
         """Send something back; errors are ignored."""
@@ -147,6 +164,18 @@ class Inlet:
             known = address.is_loopback or any(address in network for network in self.allowed)
             self._known[host] = known
         return known
+
+
+def _arrived(notes: list[tuple[int, int, bytes]], ahead: float) -> float:
+    """Return when a datagram arrived, seconds of `time.perf_counter`, which is ahead of the system's clock."""
+    now = time.perf_counter()
+    for level, kind, data in notes:
+        if level == socket.SOL_SOCKET and kind == STAMPS and len(data) >= _STAMP.size:
+            seconds, nanoseconds = _STAMP.unpack_from(data)
+            when = seconds + 1e-9 * nanoseconds + ahead
+            if now - LONGEST_WAIT < when < now:
+                return when
+    return now
 
 
 class Outlet:

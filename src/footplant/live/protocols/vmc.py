@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.humanoid.bones import BONES, UNITY
 from footplant.live.protocols import osc
-from footplant.live.protocols.sample import BonePlan, PoseSample, checked
+from footplant.live.protocols.sample import FARTHEST, UNIT, BonePlan, PoseSample, checked
 
 PORT = 39539
 """Port of receivers; relays use 39540."""
@@ -44,6 +45,8 @@ _MIRROR = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
 """Position (x, y, z) and rotation (w, x, y, z) between left- and right-handed axes: z is mirrored."""
 _W_FIRST = np.array([6, 3, 4, 5])
 """Indices of (w, x, y, z) in a message."""
+_W_LAST = np.array([0, 1, 2, 6, 3, 4, 5])
+"""Places in a message of a position (x, y, z) and a rotation (w, x, y, z)."""
 
 
 def _plan() -> BonePlan:
@@ -68,7 +71,7 @@ class _Shape:
     def __init__(self, data: bytes, found: list[osc.Found]) -> None:
         """Locate the numbers among the messages; `is_known` tells whether the datagram is of the usual kind."""
         self.is_known = False
-        words = np.frombuffer(data, np.uint32) if len(data) % 4 == 0 else np.zeros(0, np.uint32)
+        words = words_of(data) if len(data) % 4 == 0 else np.zeros(0, np.uint32)
         fixed = np.ones(len(words), bool)
         slots: list[int] = []
         rows: list[int] = []
@@ -107,16 +110,23 @@ class _Shape:
                 return
         self.is_known = bool(slots or self.expressions)
         self.slots = np.array(slots, np.int64)
-        self.rows = np.array(rows, np.int64)[:, None] + np.arange(7)
+        self.rows = np.array(rows, np.int64)
         self.echoes = 0
         """Poses in a row in which it had the bytes of the pose before."""
         self.weights_at = np.array(list(self.expressions.values()), np.int64)
         self._fixed = np.flatnonzero(fixed)
         self._words = words[self._fixed]
 
-    def fits(self, data: bytes) -> bool:
-        """Return whether a datagram of the same length differs only in its numbers."""
-        return bool((np.frombuffer(data, np.uint32)[self._fixed] == self._words).all())
+    def fits(self, words: NDArray) -> bool:
+        """Return whether the words of a datagram of the same length differ only in its numbers."""
+        from footplant.live import _bones as bones
+
+        return bones.fits(words, self._fixed, self._words)
+
+
+def words_of(data: bytes) -> NDArray:
+    """Return the bytes of a datagram, a multiple of four, as native words."""
+    return np.frombuffer(data, np.uint32).byteswap() if sys.byteorder == "little" else np.frombuffer(data, np.uint32)
 
 
 def _name_at(data: bytes, start: int, end: int) -> tuple[str | None, int]:
@@ -127,6 +137,7 @@ def _name_at(data: bytes, start: int, end: int) -> tuple[str | None, int]:
     return data[start:stop].decode("utf-8", "replace"), stop + 4 - (stop - start) % 4
 
 
+_NO_WORDS = np.zeros(0, np.uint32)
 _MOTION = ("/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos", "/VMC/Ext/T", "/VMC/Ext/Blend/Val")
 MOST_SHAPES = 32
 """Datagram shapes that are cached per sender."""
@@ -147,6 +158,8 @@ class VmcReceiver:
         self._values[:, 6] = 1.0
         self._fresh = np.zeros(len(PLAN), bool)
         self._age = np.full(len(PLAN), EXPECTED_WITHIN)
+        self._expected = np.zeros(len(PLAN), bool)
+        """Bones that are waited for."""
         self._root: tuple[NDArray, NDArray] | None = None
         """None at the origin."""
         self._root_numbers: tuple[float, ...] = ()
@@ -154,6 +167,7 @@ class VmcReceiver:
         self._forward = True
         self._overtaken = self._headed = 0
         self._begun: float | None = None
+        self._expects = False
         self._doubtful = False
         """Whether the pose has an echo of the pose before in place of bones that may still come."""
         self._weights: dict[str, float] = {}
@@ -169,19 +183,24 @@ class VmcReceiver:
             self.duplicates += 1
             return done
         self._recent = [*self._recent[-7:], (data, now)]
-        for shape in self._shapes.get(len(data), ()):
-            if shape.fits(data):
-                done += self._take_known(shape, data, now, echo < math.inf)
+        shapes = self._shapes.get(len(data), ())
+        words = words_of(data) if shapes else _NO_WORDS
+        for shape in shapes:
+            if shape.fits(words):
+                done += self._take_known(shape, words.view(np.float32), now, echo < math.inf)
                 break
         else:
             found = osc.scan(data)
             shape = self._learn(data, found)
-            done += self._take(data, found, now) if shape is None else self._take_known(shape, data, now, False)
+            if shape is None:
+                done += self._take(data, found, now)
+            else:
+                done += self._take_known(shape, words_of(data).view(np.float32), now, False)
         if (
             self._begun is not None
             and not self._doubtful
-            and (self._fresh | (self._age >= EXPECTED_WITHIN)).all()
-            and (self._age < EXPECTED_WITHIN).any()
+            and self._expects
+            and not (self._expected > self._fresh).any()
         ):
             done += self._flush()
         return done
@@ -203,13 +222,14 @@ class VmcReceiver:
         self._shapes.setdefault(len(data), []).append(shape)
         return shape
 
-    def _take_known(self, shape: _Shape, data: bytes, now: float, echo: bool) -> list[PoseSample]:
+    def _take_known(self, shape: _Shape, floats: NDArray, now: float, echo: bool) -> list[PoseSample]:
         """Take the numbers of a datagram with a known shape, all at once; echo: whether it was seen before.
 
         Where every pose begins with a time, a datagram without one belongs to the pose that has begun: if there is
         none, it comes too late, and if its bones are there already, it is newer or an echo.
         """
-        floats = np.frombuffer(data, ">f4")
+        from footplant.live import _bones as bones
+
         done: list[PoseSample] = []
         time = None if shape.time_at is None else float(floats[shape.time_at])
         if time is not None and (self._is_late([time]) or (echo and time == self._time and self._begun is None)):
@@ -223,20 +243,18 @@ class VmcReceiver:
         if len(shape.slots):
             headed = shape.time_at is not None and shape.time_first
             if not headed and self._headed >= HEADED:
-                again = self._fresh[shape.slots].any()
+                again = bones.are_fresh(self._fresh, shape.slots)
                 if self._begun is None or (again and echo):
                     self.duplicates += echo
                     self.late += not echo
                     return done
                 shape.echoes = shape.echoes + 1 if echo else 0
                 self._doubtful = 0 < shape.echoes < STATIC
-            elif self._fresh[shape.slots].any():
+            elif bones.are_fresh(self._fresh, shape.slots):
                 done += self._flush()
             if self._begun is None:
                 self._headed = self._headed + 1 if headed else 0
-            with np.errstate(invalid="ignore"):
-                self._values[shape.slots] = floats[shape.rows]
-            self._fresh[shape.slots] = True
+            bones.gather(floats, shape.rows, shape.slots, self._values, self._fresh)
             if self._begun is None:
                 self._begun = now
         if shape.expressions:
@@ -339,21 +357,23 @@ class VmcReceiver:
         """Return the bones that arrived since the last pose as a pose."""
         if self._begun is None:
             return []
-        places, turns, sane = checked(self._values[:, :3] * _MIRROR[:3], self._values[:, _W_FIRST] * _MIRROR[3:])
-        present = self._fresh & sane
-        self.ignored += int((self._fresh & ~sane).sum())
-        if present.any():
-            self._age[present] = 0
-            self._age[~present] += 1
+        from footplant.live import _bones as bones
+
+        count = len(PLAN)
+        places, turns, present = np.empty((count, 3)), np.empty((count, 4)), np.empty(count, bool)
+        valid, invalid = bones.from_unity(self._values, self._fresh, self._age, FARTHEST, UNIT, places, turns, present)
+        self.ignored += invalid
+        if valid:
+            np.less(self._age, EXPECTED_WITHIN, out=self._expected)
+            self._expects = True
         if self._root is not None and present[0]:
             root_place, root_turn = self._root
             places[0] = root_place + rotation.rotate(root_turn, places[0])
             turns[0] = rotation.multiply(root_turn, turns[0])
-        self._fresh[:] = False
         arrived, expressions = self._begun, self._expressions
         self._begun = self._expressions = None
         self._doubtful = False
-        if not present.any() and expressions is None:
+        if not valid and expressions is None:
             return []
         return [PoseSample(PLAN, self.actor, places, turns, present, self._time, None, arrived, expressions)]
 
@@ -395,7 +415,7 @@ class VmcSender:
         self._floats = np.frombuffer(self._bytes, dtype=">f4")
         self._time_at = starts[1] - 4
         bones = 3 + len(self._names)
-        self._rows = np.array([end // 4 - 7 for end in starts[3:bones]])[:, None] + np.arange(7)
+        self._rows = np.array([end // 4 - 7 for end in starts[3:bones]])[:, None] + _W_LAST
         self._weights_at = np.array([end // 4 - 1 for end in starts[bones : bones + len(weights)]], np.int64)
         # the model stays at the origin: the hips carry its position
         self._floats[starts[2] // 4 - 1] = 1.0
@@ -406,9 +426,6 @@ class VmcSender:
             if tuple(expressions) != self._expressions:
                 self._lay_out(tuple(expressions))
             self._floats[self._weights_at] = list(expressions.values())
-        values = bones * _MIRROR
-        self._floats[self._rows[:, :3]] = values[:, :3]
-        self._floats[self._rows[:, 3:6]] = values[:, 4:]
-        self._floats[self._rows[:, 6]] = values[:, 3]
+        self._floats[self._rows] = bones * _MIRROR
         struct.pack_into(">f", self._bytes, self._time_at, time)
         return bytes(self._bytes)
