@@ -3,7 +3,8 @@
 `python benchmarks/live_wire.py [--cases NAME …] [--clip PATH] [--simulate]`. The senders and the OSC codec are the
 benchmark's own. A clip is sent to `footplant puppet` in a process of its own, once undisturbed and once for each row;
 its answers are received over UDP, too. Rows: poses lost, worst speed and acceleration over those of the undisturbed
-run, and seconds until the pose is back within 5 cm of the undisturbed one after the disturbance.
+run, and seconds until the pose is back within 5 cm of the undisturbed one after the disturbance. sender_late_ms says how
+late the benchmark itself was at worst: on a busy machine that is jitter which the row does not ask for.
 `--simulate` feeds the same datagrams at the same times to the engine without sockets: exact and fast.
 `--lag` measures lag, peaks and punches with and without the filter; `--load` the processing time of several actors.
 """
@@ -424,7 +425,7 @@ def over_sockets(events: list[Event], seconds: float, target: str, options: tupl
                     break
                 if not line:
                     raise SystemExit(f"the receiver ended: {process.communicate()[0]}")
-            begun = time.perf_counter() + 0.2
+            begun, late = time.perf_counter() + 0.2, 0.0
             for when, data, who in [*events, (seconds + 0.2, b"", -1)]:
                 while True:
                     left = begun + when - time.perf_counter()
@@ -433,6 +434,7 @@ def over_sockets(events: list[Event], seconds: float, target: str, options: tupl
                     elif left <= 0:
                         break
                 if data:
+                    late = max(late, -left)
                     if who not in sockets:
                         # what a closed program leaves is a closed port
                         if len(sockets) > 32:
@@ -440,7 +442,7 @@ def over_sockets(events: list[Event], seconds: float, target: str, options: tupl
                         sockets[who] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
                     sockets[who].sendto(data, (HERE, port))
             process.send_signal(signal.SIGINT)
-            told = json.loads(process.communicate(timeout=30)[0])
+            told = json.loads(process.communicate(timeout=30)[0]) | {"sender_late_ms": round(1e3 * late)}
         finally:
             process.kill()
             process.wait()
@@ -570,7 +572,8 @@ def rows(
         clean = undisturbed[row.hz]
         usual = peaks(clean)
         found = track(answers, row.seconds - 0.3)
-        said = {k: told.get(k) for k in ("missed", "late", "clock_jumps", "refused", "problems") if told.get(k)}
+        said = {k: told.get(k) for k in ("sender_late_ms", "missed", "late", "clock_jumps", "refused", "problems")}
+        said = {k: value for k, value in said.items() if value}
         if found is None:
             print(f"{name:28} {len(answers.rows)} poses only  {said}", file=sys.stderr)
             figures[f"live.{name}.poses"] = len(answers.rows)

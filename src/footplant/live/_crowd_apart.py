@@ -88,6 +88,61 @@ def overlaps(capsules, others, positions, other_positions, same, slack, out):
     return count
 
 
+@uncounted_jit
+def clear_targets(capsules, positions, rows, radii, own, shares, targets):
+    """Move targets (n, 3) of points out of the bodies that they are on, so that skin meets skin.
+
+    rows: (n,) the character (C) that each target is on, or −1; radii: (n,) metres, the skin about each point; own:
+    (n, 3) where the points would be without their goals; shares: (n,) activations. What is moved is where the point is
+    asked to be at this activation, own + share · (target − own), straight out of the deepest capsule, three times.
+    """
+    for n in range(rows.shape[0]):
+        character, share = rows[n], shares[n]
+        if character < 0 or share < 1e-3:
+            continue
+        x = own[n, 0] + share * (targets[n, 0] - own[n, 0])
+        y = own[n, 1] + share * (targets[n, 1] - own[n, 1])
+        z = own[n, 2] + share * (targets[n, 2] - own[n, 2])
+        moved = False
+        for _ in range(3):
+            deepest, cx, cy, cz, vx, vy, vz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            reach = 0.0
+            for i in range(capsules.starts.shape[0]):
+                r = capsules.radii[character, i]
+                if r < 0.0:
+                    continue
+                a, b = positions[character, capsules.starts[i]], positions[character, capsules.ends[i]]
+                ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+                size = ux * ux + uy * uy + uz * uz
+                t = 0.0
+                if size > 1e-12:
+                    t = ((x - a[0]) * ux + (y - a[1]) * uy + (z - a[2]) * uz) / size
+                    t = min(max(t, 0.0), 1.0)
+                px, py, pz = a[0] + t * ux, a[1] + t * uy, a[2] + t * uz
+                dx, dy, dz = x - px, y - py, z - pz
+                far = math.sqrt(dx * dx + dy * dy + dz * dz)
+                depth = r + radii[n] - far
+                if depth <= deepest:
+                    continue
+                if far < 0.02:
+                    # on the bone itself: to the side from which the point comes
+                    dx, dy, dz = own[n, 0] - px, own[n, 1] - py, own[n, 2] - pz
+                    along = (dx * ux + dy * uy + dz * uz) / max(size, 1e-12)
+                    dx, dy, dz = dx - along * ux, dy - along * uy, dz - along * uz
+                    far = math.sqrt(dx * dx + dy * dy + dz * dz)
+                    if far < 1e-6:
+                        dx, dy, dz, far = 0.0, 1.0, 0.0, 1.0
+                deepest, reach, cx, cy, cz = depth, r + radii[n], px, py, pz
+                vx, vy, vz = dx / far, dy / far, dz / far
+            if deepest <= 0.0:
+                break
+            x, y, z, moved = cx + reach * vx, cy + reach * vy, cz + reach * vz, True
+        if moved:
+            targets[n, 0] = own[n, 0] + (x - own[n, 0]) / share
+            targets[n, 1] = own[n, 1] + (y - own[n, 1]) / share
+            targets[n, 2] = own[n, 2] + (z - own[n, 2]) / share
+
+
 def _smallest():
     one = np.zeros(1, np.int64)
     return Capsules(one, one, np.ones((1, 1)), np.ones(1))
@@ -100,6 +155,15 @@ def _read_only(*shape):
 
 
 WARMUP = {
+    "clear_targets": lambda: (
+        _smallest(),
+        _read_only(1, 1, 3),
+        np.zeros(1, np.int64),
+        np.zeros(1),
+        np.zeros((1, 3)),
+        np.zeros(1),
+        np.zeros((1, 3)),
+    ),
     "overlaps": lambda: (
         _smallest(),
         _smallest(),
@@ -108,5 +172,5 @@ WARMUP = {
         False,
         0.0,
         np.zeros((1, OUT)),
-    )
+    ),
 }

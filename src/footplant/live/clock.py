@@ -150,6 +150,9 @@ class SenderClock:
             self._restart()
             return now
         self._behind = [*self._behind, (now, delay)] if delay - self._smallest > 1.5 * self.period else []
+        if self._behind and self._behind[0][1] - delay > CLOCK.catches_up * (now - self._behind[0][0]):
+            # a flood after a stall: poses come faster than they were made, until they are in time again
+            self._behind = self._behind[-1:]
         if len(self._behind) >= CLOCK.judged and now - self._behind[0][0] > CLOCK.increased:
             later = min(delay for _, delay in self._behind)
             self._restart()

@@ -18,15 +18,29 @@ from footplant import rotation
 from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.live.crowd_apart import ROWS_EACH, Proxies, apart_rows
+from footplant.live.crowd_apart import (
+    BUSY,
+    LATER,
+    NEAR,
+    ROWS_EACH,
+    Overlaps,
+    Proxies,
+    all_contacts,
+    apart_rows,
+    overlaps_of,
+    radius_at,
+)
 from footplant.live.crowd_goals import WHOLE_BODY, GoalTable, SolePoints
+from footplant.live.crowd_order import SolveOrder, solve_order
 from footplant.live.crowd_rows import Feet, RowLayout, key_of
-from footplant.live.crowd_scene import FLOOR, CrowdActor, CrowdScene, timeline
+from footplant.live.crowd_scene import FLOOR, CrowdActor, CrowdScene, Goal, timeline
 from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
 from footplant.motion import Motion
 from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
 from footplant.solve.ik.groupccd.rows import HALF_SPACE, Rows, allowed
 
+TOLERATED = 0.002
+"""Metres by which bodies that are kept apart may overlap before they are solved again."""
 BACK_IN = 0.5
 """Seconds in which a character that leant for a goal is upright again after it, to 5 %."""
 
@@ -69,11 +83,22 @@ class _Group:
         actors = [scene.actors[number] for number in numbers]
         self.bodies = bodies_of([actor.character for actor in actors])
         self.heights = np.array([actor.character.height for actor in actors])
-        self.lines = [timeline(actor, scene) for actor in actors]
-        self.like = self.lines[0]
+        lines = [timeline(actor, scene) for actor in actors]
+        self.like = lines[0]
+        self.roots = np.stack([line.root for line in lines], axis=1)
+        """(F, C, 3) metres; the motion of each over the whole scene."""
+        self.locals = np.stack([line.rotations for line in lines], axis=1)
+        """(F, C, J, 4)"""
         self.proxies = None if scene.apart is None else Proxies.of([actor.character for actor in actors])
         table = GoalTable.of(solver, numbers, scene.actors, scene.goals, ranks)
-        self.goals = replace(table, masses=self.bodies[1], centers=self.bodies[2])
+        radius = None if scene.apart is None else np.array([_skin(scene, goal) for goal in table.goals])
+        self.goals = replace(table, masses=self.bodies[1], centers=self.bodies[2], radius=radius)
+        self.capsules = np.full(len(table), -1)
+        """(goals,) the capsule that carries the point of each; −1: none."""
+        self.followed = np.full(len(table), -1)
+        """(goals,) the capsule of the other actor that each follows, filled in when all groups are known."""
+        if self.proxies is not None:
+            self.capsules = self.proxies.carriers(table.joint)
         joints = {*self.goals.joint.tolist(), *self.goals.other.tolist()}
         self.tree = solver.tree_with(joints)
         further = 0 if scene.apart is None else ROWS_EACH
@@ -81,6 +106,8 @@ class _Group:
         self.feet = [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
         self.soles = SolePoints(actors)
         self.layout: RowLayout | None = None
+        self.actors = np.array(numbers)
+        """(C,) indices of the characters in the scene."""
 
     def kinematics(self, postures: Postures) -> Kinematics:
         """Return the forward kinematics, one row per character."""
@@ -91,11 +118,12 @@ class _Group:
 class Crowd:
     """A running scene: `state = crowd.init()`, then `state, poses = crowd.step(state, frame)` for every frame."""
 
-    def __init__(self, scene: CrowdScene, *, tries: int = 6, rounds: int | None = None) -> None:
+    def __init__(self, scene: CrowdScene, *, tries: int = 6, rounds: int = 4) -> None:
         """Scale every motion to every body, and group characters and goals.
 
-        tries: largest number of steps of trunk and root for each priority and frame. rounds: how often targets on other
-        characters are updated in a frame; None: as often as such goals need.
+        tries: largest number of steps of trunk and root for each priority and frame. rounds: how often characters that
+        follow one another in a circle are solved in a frame, and how often those are solved again whose bodies overlap,
+        at most.
         """
         self.scene, self.tries = scene, tries
         priorities = {goal.priority for goal in scene.goals}
@@ -111,10 +139,14 @@ class Crowd:
         for index, group in enumerate(self.groups):
             self._goal_group[group.goals.source] = index
             self._goal_row[group.goals.source] = np.arange(len(group.goals))
+        for group in self.groups:
+            for n in np.flatnonzero(group.goals.follows >= 0).tolist():
+                proxies = self.groups[self.place[int(group.goals.follows[n])][0]].proxies
+                if proxies is not None:
+                    group.followed[n] = proxies.carriers(group.goals.follow_joint[n : n + 1])[0]
         self.owners = np.array([*(self.place[number] for number in range(len(scene.actors))), (-1, -1)])
-        follows = any(goal.of is not None for goal in scene.goals)
-        needed = 3 if follows else (2 if scene.apart is not None else 1)
-        self.rounds = needed if rounds is None else rounds
+        self.rounds = rounds
+        self._order: tuple[bytes, SolveOrder] | None = None
 
     def init(self) -> CrowdState:
         """Return the initial state, without leaning."""
@@ -176,7 +208,7 @@ class Crowd:
         """Give an actor (by index) another body or other motions from the next step on."""
         index, row = self.place[number]
         group, character = self.groups[index], prepared.actor.character
-        group.lines[row] = prepared.line
+        group.roots[:, row], group.locals[:, row] = prepared.line.root, prepared.line.rotations
         group.bodies = bodies_of([character if n == number else self.scene.actors[n].character for n in group.numbers])
         group.goals = replace(group.goals, masses=group.bodies[1], centers=group.bodies[2])
         group.heights[row] = character.height
@@ -187,6 +219,9 @@ class Crowd:
             )
         actors = (*self.scene.actors[:number], prepared.actor, *self.scene.actors[number + 1 :])
         self.scene = replace(self.scene, actors=actors)
+        if group.goals.radius is not None:
+            for place in np.flatnonzero(group.goals.row == row):
+                group.goals.radius[place] = _skin(self.scene, group.goals.goals[place])
         group.soles = SolePoints([actors[n] for n in group.numbers])
 
     def _known(self, goals: Sequence[int] | NDArray) -> NDArray:
@@ -222,13 +257,7 @@ class Crowd:
 
     def scale(self, posture: int) -> list[Postures]:
         """Morphological adaptation (section 6): return the posture on each body, precomputed in the constructor."""
-        return [
-            Postures(
-                np.array([line.root[posture] for line in group.lines]),
-                np.array([line.rotations[posture] for line in group.lines]),
-            )
-            for group in self.groups
-        ]
+        return [Postures(group.roots[posture].copy(), group.locals[posture].copy()) for group in self.groups]
 
     def adapt_ground(self, scaled: list[Postures], seconds: float) -> tuple[list[Postures], list[Feet | None]]:
         """Ground adaptation (section 7): raise roots with the ground, and return foot targets."""
@@ -252,33 +281,72 @@ class Crowd:
     def solve(
         self, state: CrowdState, grounded: list[Postures], standing: list[Feet | None], seconds: float
     ) -> list[Postures]:
-        """Solve the constraints (section 9), with targets on other characters updated after each round."""
+        """Solve the constraints (section 9): whoever follows another character after it, see `solve_order`."""
         before = [
             postures.kinematics or group.kinematics(postures)
             for group, postures in zip(self.groups, grounded, strict=True)
         ]
-        posed = before
-        solved = grounded
-        for number in range(self.rounds):
-            last = number == self.rounds - 1
-            solved = []
-            further = self._apart(posed)
-            for index, (group, postures) in enumerate(zip(self.groups, grounded, strict=True)):
-                leans = state.leans[index] if last else state.leans[index].copy()
+        posed, shares = before, [group.goals.activations(seconds) for group in self.groups]
+        order = self._solve_order(shares)
+        most = order.rounds if self.scene.apart is None else order.rounds + self.rounds
+        leans, shifts = [own.copy() for own in state.leans], [np.zeros((len(group.goals), 3)) for group in self.groups]
+        solved = [Postures(postures.root.copy(), postures.local.copy()) for postures in grounded]
+        for number in range(most):
+            further, overlaps = self._apart(posed, shares, order)
+            members = order.members(number)
+            if number > 0:
+                for actor, _, other, _ in overlaps:
+                    members[[actor, other]] = True
+                members[order.follows[members[order.follows[:, 1]], 0]] = True
+            if not members.any():
+                break
+            for index, group in enumerate(self.groups):
+                now = members[group.actors]
+                if not now.any():
+                    continue
+                if overlaps:
+                    _shift_goals(group, order.first[group.actors] < number, overlaps, shifts[index])
                 rows, sources = self._rows(
-                    group, before[index], posed, before, standing[index], seconds, further[index]
+                    group, before[index], posed, before, standing[index], shares[index], further[index], shifts[index]
                 )
-                moved = Postures(postures.root.copy(), postures.local.copy())
-                remaining = solve_rows(
-                    group.tree, group.bodies, moved.root, moved.local, rows, self.tries, leans=leans,
-                    workspace=group.workspace,
-                )  # fmt: skip
-                if last:
-                    state.residuals[sources[sources >= 0]] = remaining[sources >= 0]
-                solved.append(moved)
-            if not last:
+                left = self._solve_some(group, np.flatnonzero(now), rows, grounded[index], solved[index],
+                                        leans[index], state.leans[index])  # fmt: skip
+                known = (sources >= 0) & ~np.isnan(left)
+                state.residuals[sources[known]] = left[known]
+            if number < most - 1:
                 posed = [group.kinematics(postures) for group, postures in zip(self.groups, solved, strict=True)]
         return solved
+
+    def _solve_order(self, shares: list[NDArray]) -> SolveOrder:
+        """Return the order of a frame, which changes when goals start or end."""
+        key = b"".join((share > 0).tobytes() for share in shares)
+        if self._order is None or self._order[0] != key:
+            follows: list[tuple[int, int]] = []
+            for group, share in zip(self.groups, shares, strict=True):
+                table = group.goals
+                counts = (share > 0) & (table.follows >= 0) & ~table.early
+                follows += zip(group.actors[table.row[counts]].tolist(), table.follows[counts].tolist())
+            self._order = key, solve_order(len(self.scene.actors), follows, self.rounds)
+        return self._order[1]
+
+    def _solve_some(
+        self, group: _Group, members: NDArray, rows: Rows, given: Postures, solved: Postures, leans: NDArray,
+        out: NDArray,
+    ) -> NDArray:  # fmt: skip
+        """Solve some characters of a group, from the given postures and leans; return what is left of all rows (N,).
+
+        Rows of the others keep NaN.
+        """
+        everybody = len(members) == len(group.numbers)
+        some, kept = (rows, slice(None)) if everybody else rows.of(members)
+        bodies = group.bodies if everybody else tuple(_frozen(part[members]) for part in group.bodies)
+        root, local, lean = given.root[members], given.local[members], leans[members]
+        left = np.full(len(rows.kinds), np.nan)
+        left[kept] = solve_rows(
+            group.tree, bodies, root, local, some, self.tries, leans=lean, workspace=group.workspace
+        )
+        solved.root[members], solved.local[members], out[members] = root, local, lean
+        return left
 
     def _rows(
         self,
@@ -287,33 +355,60 @@ class Crowd:
         posed: list[Kinematics],
         unconstrained: list[Kinematics],
         standing: Feet | None,
-        seconds: float,
+        share: NDArray,
         further: dict | None,
+        shifts: NDArray,
     ) -> tuple[Rows, NDArray]:
-        """Return all rows of a group at an instant, and the goal that each comes from (−1: the ground)."""
+        """Return all rows of a group, with these activations, and the goal that each comes from (−1: the ground)."""
         table = group.goals
-        share = table.activations(seconds)
         if further is not None or group.layout is None or group.layout.key != key_of(share):
             feet = [] if standing is None else group.feet
             rank = 0 if self.scene.feet is None else self.ranks[self.scene.feet]
             group.layout = RowLayout.of(table, share, len(group.numbers), feet, group.tree.limb_of, rank, further)
         layout, supports = group.layout, None
-        targets = table.targets(layout.active, before, posed, unconstrained, self.owners)
+        targets = table.targets(
+            layout.active,
+            before,
+            posed,
+            unconstrained,
+            self.owners,
+            share,
+            [] if self.scene.apart is None else self._proxies,
+            shifts,
+        )
         if table.balances and len(layout.active):
             supports = group.soles.supports(before)
         return layout.fill(standing, targets, share, supports), layout.sources
 
-    def _apart(self, posed: list[Kinematics]) -> list[dict | None]:
-        """Return the rows of each group that keep its characters out of the others as they are posed now."""
-        proxies = [group.proxies for group in self.groups if group.proxies is not None]
+    @property
+    def _proxies(self) -> list[Proxies]:
+        return [group.proxies for group in self.groups if group.proxies is not None]
+
+    def _apart(
+        self, posed: list[Kinematics], shares: list[NDArray], order: SolveOrder
+    ) -> tuple[list[dict | None], Overlaps]:
+        """Return the rows of each group that keep its characters out of the others as they are posed now, and where
+        they overlap."""
+        proxies = self._proxies
         if self.scene.apart is None or not proxies:
-            return [None] * len(self.groups)
-        common = {"kind": HALF_SPACE, "rank": self.ranks[self.scene.apart]}
-        blocks = apart_rows(proxies, posed)
-        return [
+            return [None] * len(self.groups), {}
+        rank = self.ranks[self.scene.apart]
+        common = {"kind": HALF_SPACE, "rank": rank}
+        freedom = []
+        for group, own, share in zip(self.groups, proxies, shares, strict=True):
+            table = group.goals
+            busy = np.zeros((len(group.numbers), 5), bool)
+            held = (share > 0.0) & (table.rank < rank) & (table.limb >= 0)
+            busy[table.row[held], table.limb[held]] = True
+            later = LATER ** order.last[group.actors, None]
+            freedom.append(np.where(busy[:, group.tree.limb_of[own.starts]], BUSY, 1.0) * later)
+        found = all_contacts(proxies, posed, slack=-NEAR)
+        blocks = apart_rows(proxies, posed, found, freedom)
+        rows = [
             block | common | {"allow": allowed(group.tree, None)} if len(block["poses"]) else None
             for group, block in zip(self.groups, blocks, strict=True)
         ]
+        return rows, overlaps_of(found, [group.actors for group in self.groups], TOLERATED)
 
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): normalise joint rotations to unit quaternions, as renderers need them."""
@@ -352,6 +447,31 @@ class Performance:
     """The motion of each actor."""
     residuals: NDArray
     """(F, goals) metres (radians) left of each goal; NaN where it was not active."""
+
+
+def _shift_goals(group: _Group, solved: NDArray, overlaps: Overlaps, shifts: NDArray) -> None:
+    """Shift goals on other bodies (n, 3) by what the limb that carries the point is deep in that body, as it is posed.
+
+    The point alone may be clear of a body that the rest of its bone goes through. solved: (C,) characters whose pose
+    has met their goals in a round before.
+    """
+    table = group.goals
+    for n in np.flatnonzero((table.follows >= 0) & solved[table.row]).tolist():
+        own = int(group.actors[table.row[n]]), int(group.capsules[n])
+        way = overlaps.get((*own, int(table.follows[n]), int(group.followed[n])))
+        if way is not None:
+            shifts[n] += way
+
+
+def _skin(scene: CrowdScene, goal: Goal) -> float:
+    """Return the radius of the skin about a goal's point, metres."""
+    return radius_at(scene.actors[goal.actor].character, goal.point)
+
+
+def _frozen(array: NDArray) -> NDArray:
+    """Return an array made read-only: kernels are compiled for bodies that are."""
+    array.setflags(write=False)
+    return array
 
 
 def _alike(one: GroupCcd, two: GroupCcd) -> bool:

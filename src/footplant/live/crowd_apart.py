@@ -2,7 +2,9 @@
 
 Every character is ten capsules around trunk, head and limb bones, with the radii of its skin (`humanoid.body_proxy`).
 Where two characters overlap, the limb that is in the way makes way: a half-space row on the point of its bone that is
-nearest to the other body. Two limbs share the way; a trunk stays.
+nearest to the other body. Two limbs share the way; one that has a goal of its own leaves it to the other; a trunk
+stays. Goals on another body are moved onto its skin first (`clear_targets`): a goal inside a body could only be met by
+an overlap, whatever the priorities.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ ROWS_EACH = 8
 """Most of these rows of one character: the deepest count."""
 MOST = 4096
 """Most contacts of two groups that are looked at."""
+Contacts = dict[tuple[int, int], NDArray]
+"""Pair of groups → contacts (N, 13) of their characters."""
+Overlaps = dict[tuple[int, int, int, int], NDArray]
+"""Actor, capsule of it, other actor, capsule of that → (3,) metres, the way out of it."""
 _BONES = (
     ("hips", "neck", "chest", False), ("head", "head", "head", False),
     *((f"{side}_{start}", f"{side}_{end}", f"{side}_{start}", True)
@@ -33,6 +39,8 @@ _BONES = (
                          ("lower_leg", "foot"))),
 )  # fmt: skip
 """Joints between which a capsule lies, the segment whose radius it has, and whether it belongs to a limb."""
+TRUNK, HEAD = 0, 1
+"""Capsules that are not of a limb."""
 LIMB = np.array([bone[3] for bone in _BONES])
 """(K,) whether a capsule belongs to a limb."""
 
@@ -59,6 +67,14 @@ class Proxies:
         )
         starts, ends = (np.array([0 if j[n] is None else j[n] for j in joints], np.int64) for n in range(2))
         return cls(starts, ends, radii, np.array([0.75 * body.height for body in characters]))
+
+    def carriers(self, joints: NDArray) -> NDArray:
+        """Return the capsule (n,) that carries a point of each joint (n,): a limb's, the head's or the trunk's."""
+        found = np.full(len(joints), TRUNK)
+        found[joints == self.starts[HEAD]] = HEAD
+        for capsule in np.flatnonzero(LIMB):
+            found[np.isin(joints, (self.ends[capsule], self.starts[capsule]))] = capsule
+        return found
 
     def tables(self):
         """Return the capsules as the kernel takes them."""
@@ -93,26 +109,66 @@ def contacts(one: Proxies, two: Proxies, first: Kinematics, second: Kinematics, 
     return found[:count]
 
 
-def apart_rows(proxies: Sequence[Proxies], posed: Sequence[Kinematics]) -> list[dict[str, NDArray]]:
+LATER = 20.0
+"""How much more of the way a limb makes for each round by which its character is solved later: it follows the other,
+which must not run away from it. At 1, a forearm that wards off a shin chases it."""
+BUSY = 0.05
+"""How much of the way a limb with a goal of its own makes, for each metre of a free one. At 1, arms that pass each
+other in the fight overlap by 19 mm."""
+
+
+def clear_targets(
+    body: Proxies, posed: Kinematics, rows: NDArray, radii: NDArray, own: NDArray, shares: NDArray, targets: NDArray
+) -> None:  # fmt: skip
+    """Move targets (n, 3) of goals on other characters onto their skins, in place; see `_crowd_apart.clear_targets`."""
+    from footplant.live import _crowd_apart as kernel
+
+    kernel.clear_targets(body.tables(), posed.positions, rows, radii, own, shares, targets)
+
+
+def all_contacts(proxies: Sequence[Proxies], posed: Sequence[Kinematics], *, slack: float = 0.0) -> Contacts:
+    """Return the contacts of all characters, by the pair of groups that they are in."""
+    return {
+        (one, two): contacts(proxies[one], proxies[two], posed[one], posed[two], slack=slack)
+        for one in range(len(proxies))
+        for two in range(one, len(proxies))
+    }
+
+
+def overlaps_of(found: Contacts, actors: Sequence[NDArray], tolerated: float) -> Overlaps:
+    """Return the contacts that are deeper than what is tolerated, metres, both ways round; actors: of each group."""
+    overlaps: Overlaps = {}
+    for (one, two), rows in found.items():
+        for row in rows[rows[:, 9] > tolerated]:
+            first, second = int(actors[one][int(row[0])]), int(actors[two][int(row[3])])
+            way = row[9] * row[6:9]
+            overlaps[first, int(row[1]), second, int(row[4])] = way
+            overlaps[second, int(row[4]), first, int(row[1])] = -way
+    return overlaps
+
+
+def apart_rows(
+    proxies: Sequence[Proxies], posed: Sequence[Kinematics], contacts: Contacts, freedom: Sequence[NDArray]
+) -> list[dict[str, NDArray]]:
     """Return for each group the rows that keep its characters out of all others: blocks of `make_rows`.
 
-    The plane of a row lies on the skin of a trunk, or half-way between the skins of two limbs; the point is on the
-    limb's bone. Rows that hold already change nothing.
+    The plane of a row lies on the skin of a trunk, or between the skins of two limbs, in proportion to their freedom
+    (C, K); the point is on the limb's bone. Rows that hold already change nothing.
     """
     parts: list[list[NDArray]] = [[] for _ in proxies]
-    for one in range(len(proxies)):
-        for two in range(one, len(proxies)):
-            found = contacts(proxies[one], proxies[two], posed[one], posed[two], slack=-NEAR)
-            if not len(found):
-                continue
-            first, second = LIMB[found[:, 1].astype(int)], LIMB[found[:, 4].astype(int)]
-            # the share of the way that the first takes: half where both are limbs
-            share = np.where(first & second, 0.5, first.astype(float))
-            own, other = found[first], found[second]
-            way = found[:, 6:9] * found[:, 9:10]
-            parts[one].append(np.column_stack([own[:, 0:3], own[:, 6:10], (share[:, None] * way)[first]]))
-            back = -(1.0 - share[:, None]) * way
-            parts[two].append(np.column_stack([other[:, 3:6], -other[:, 6:9], other[:, 9], back[second]]))
+    for (one, two), found in contacts.items():
+        if not len(found):
+            continue
+        whole = found[:, [0, 1, 3, 4]].astype(int)
+        first, second = LIMB[whole[:, 1]], LIMB[whole[:, 3]]
+        # the share of the way that the first takes: half where both are equally free limbs
+        ease, other_ease = freedom[one][whole[:, 0], whole[:, 1]], freedom[two][whole[:, 2], whole[:, 3]]
+        share = first * ease / np.maximum(first * ease + second * other_ease, 1e-9)
+        own, other = found[first], found[second]
+        way = found[:, 6:9] * found[:, 9:10]
+        parts[one].append(np.column_stack([own[:, 0:3], own[:, 6:10], (share[:, None] * way)[first]]))
+        back = -(1.0 - share[:, None]) * way
+        parts[two].append(np.column_stack([other[:, 3:6], -other[:, 6:9], other[:, 9], back[second]]))
     return [
         _block(own, kinematics, np.concatenate(rows) if rows else np.zeros((0, 10)))
         for own, kinematics, rows in zip(proxies, posed, parts, strict=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.constraints.balance import soles
 from footplant.kinematics import Kinematics
+from footplant.live.crowd_apart import Proxies, clear_targets
 from footplant.live.crowd_scene import KINDS, CrowdActor, Goal
 from footplant.skeleton import Point
 from footplant.solve.ik.groupccd import GroupCcd
@@ -23,6 +24,8 @@ ROWS = np.array(
 """The solver's kind of row for each of `KINDS`."""
 WHOLE_BODY = (KINDS.index("mass"), KINDS.index("balance"))
 """Kinds that concern the whole body."""
+SURFACE = (KINDS.index("reach"), KINDS.index("touch"))
+"""Kinds that bring a point to another character's body."""
 SUPPORT_MARGIN = 0.01
 """Metres that a balanced centre of mass keeps from the edge of the support polygon."""
 
@@ -147,9 +150,14 @@ class GoalTable:
         posed: Sequence[Kinematics],
         unconstrained: Sequence[Kinematics],
         place: NDArray,
+        share: NDArray,
+        bodies: Sequence[Proxies],
+        shifts: NDArray,
     ) -> NDArray:
         """Return targets (n, 4) of active goals, from the current poses and those before goals.
 
+        share: their activations, of all goals. bodies: of each group, where they are kept apart: targets on them are
+        moved onto their skin, and by shifts (n, 3), metres, of all goals.
         place: (actors + 1, 2) group and row of each actor, last −1 for none. Columns: a position, or the normal and
         offset of a half space, or a distance.
         """
@@ -202,7 +210,29 @@ class GoalTable:
                 target[n] = np.column_stack([line, np.sum(line * inside, axis=1)])
             elif kind == "mass":
                 target[n, :3] = self._centers(before)[row]
+        if bodies and self.followed:
+            self._clear(active, before, posed, unconstrained, place, share, bodies, target)
+            target[:, :3] += shifts[active] / np.maximum(share[active], 0.02)[:, None]
         return target
+
+    def _clear(
+        self, active: NDArray, before: Kinematics, posed: Sequence[Kinematics], unconstrained: Sequence[Kinematics],
+        place: NDArray, share: NDArray, bodies: Sequence[Proxies], target: NDArray,
+    ) -> None:  # fmt: skip
+        """Move targets (n, 4) of points on other characters onto their skin."""
+        assert self.radius is not None
+        reaching = np.isin(self.kinds[active], SURFACE)
+        owners, early = place[self.follows[active]], self.early[active]
+        for group in range(len(posed)):
+            for is_early, where in ((True, unconstrained), (False, posed)):
+                n = np.flatnonzero(reaching & (owners[:, 0] == group) & (early == is_early))
+                if not len(n):
+                    continue
+                goal = active[n]
+                own = _points(before, self.row[goal], self.joint[goal], self.point[goal])
+                moved = target[n, :3]
+                clear_targets(bodies[group], where[group], owners[n, 1], self.radius[goal], own, share[goal], moved)
+                target[n, :3] = moved
 
     def _bones(self, goals: NDArray, place: NDArray, posed: Sequence[Kinematics]) -> NDArray:
         """Return unit directions (n, 3) of the bones that end at the joints that goals follow."""
@@ -223,6 +253,8 @@ class GoalTable:
                 turns[n] = rotation.multiply(posed[group].rotations[row, self.follow_joint[goal]], turns[n])
         return turns
 
+    radius: NDArray | None = None
+    """(n,) metres; the skin about each point, where bodies are kept apart."""
     masses: NDArray | None = None
     """(C, J) mass fractions of the group's characters, where a goal needs the centre of mass."""
     centers: NDArray | None = None

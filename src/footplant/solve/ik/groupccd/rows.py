@@ -61,6 +61,16 @@ class Rows:
         """(N,) the pose of each row."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
+    def of(self, poses: NDArray) -> tuple[Rows, NDArray]:
+        """Return the rows of some poses, given in order, and (N,) which of the rows they are."""
+        chosen = np.zeros(len(self.starts) - 1, bool)
+        chosen[poses] = True
+        kept = np.repeat(chosen, np.diff(self.starts))
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[poses])])
+        return Rows(
+            starts, self.kinds[kept], self.asks[kept], self.polygons[poses], self.sides[poses], self.order[kept]
+        ), kept  # fmt: skip
+
 
 def make_rows(
     poses: int, blocks: Sequence[dict[str, Any]], polygons: NDArray | None = None, sides: NDArray | None = None
