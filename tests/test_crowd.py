@@ -271,3 +271,40 @@ def test_a_running_crowd_takes_new_bodies_goals_priorities_and_ground():
     one, two = Proxies.of([clip.character]), Proxies.of([clip.character])
     assert len(contacts(one, two, there, there))
     assert not len(contacts(one, two, there, aside))
+
+
+def test_whoever_follows_another_is_solved_after_it():
+    from footplant.live.crowd_order import solve_order
+
+    alone = solve_order(3, [], 4)
+    assert alone.rounds == 1
+    assert alone.members(0).all()
+    chain = solve_order(4, [(0, 1), (1, 2)], 4)
+    assert chain.rounds == 3
+    assert [np.flatnonzero(chain.members(n)).tolist() for n in range(3)] == [[2, 3], [1], [0]]
+    # two in a circle are solved in every round, whoever follows them in the last, and others once
+    circle = solve_order(4, [(0, 1), (1, 0), (2, 0)], 3)
+    assert [np.flatnonzero(circle.members(n)).tolist() for n in range(3)] == [[0, 1, 3], [0, 1], [0, 1, 2]]
+
+
+def test_a_hand_stops_at_the_skin_of_another_body():
+    """With bodies kept apart, a goal inside another body is met on its skin, by less than a centimetre of overlap."""
+    from footplant.live.crowd_apart import deepest
+
+    clip, body = samples.load("stand"), samples.load_character("sally")
+    act, roles = Act(normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0))), body.require_roles()
+    actors = (CrowdActor("a", body, (act,)), CrowdActor("b", body, (act,), (0.0, 0.45), np.pi))
+    chest = Point(roles.joints["spine"][-1])
+    goal = Goal(actor=0, point=Point(roles["right_hand"]), of=(1, chest), priority=10, start=0.5, ramp=(0.4, 0.4))
+    depths = {}
+    for apart in (None, 0):
+        crowd = Crowd(CrowdScene(actors, (goal,), seconds=1.0, apart=apart))
+        reference = crowd if apart is not None else Crowd(CrowdScene(actors, (goal,), seconds=1.0, apart=0))
+        state, depths[apart] = crowd.init(), 0.0
+        for frame in range(0, 31, 5):
+            state, poses = crowd.step(state, frame)
+            posed = [group.kinematics(p) for group, p in zip(crowd.groups, poses, strict=True)]
+            depths[apart] = max(depths[apart], deepest([group.proxies for group in reference.groups], posed))
+        assert state.residuals[0] < 0.002
+    assert depths[None] > 0.05
+    assert depths[0] < 0.01

@@ -147,11 +147,10 @@ def test_vmc_round_trip_is_the_same_motion(walk):
     stage = LiveStage("vmc", character, settings=ActorSettings(half_life=0.0))
     times, roots, turns = run(stage, sent(walk), step=1.0 / 120.0)
     frames = np.clip(np.round(times * FPS).astype(int), 0, len(motion) - 1)
-    off = min(
-        np.degrees(rotation.angle(turns[20:-3], motion.rotations[np.clip(frames + s, 0, len(motion) - 1)][20:-3])).max()
-        for s in (-1, 0, 1)
-    )
-    assert off < 10.5
+    # between frames: how late it is need not be a whole number of them
+    there = [motion.at(times[20:-3] + shift / FPS).rotations for shift in np.linspace(-1.0, 1.0, 9)]
+    off = min(np.degrees(rotation.angle(turns[20:-3], wanted)).max() for wanted in there)
+    assert off < 9.5
     assert np.abs(roots[20:-3] - motion.root[frames][20:-3]).max() < 0.04
 
 
@@ -233,7 +232,7 @@ def test_a_gap_of_200_ms_causes_no_jump(walk, sally, start):
     gappy = [(when, data) for when, data in sent(walk) if not start <= when < start + 0.2]
     stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, gappy)
-    assert largest_speed(times, turns) <= 1.8 * usual
+    assert largest_speed(times, turns) <= 1.5 * usual
     assert stage.actors[0].missed >= 8
     # poses continue through the gap
     assert np.diff(times).max() < 0.05
@@ -270,7 +269,7 @@ def test_a_long_gap_eases_to_rest_and_recovers(walk, sally):
     assert np.isfinite(turns).all()
     actor = stage.actors[0]
     rest = rotation.angle(turns[np.searchsorted(times, 7.5)], turns[np.searchsorted(times, 7.0)]).max()
-    assert rest < 1e-2
+    assert rest < 3e-3
     assert actor.missing < 0.1
     usual = run(LiveStage("vmc", sally), sent(walk))
     assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
@@ -571,6 +570,38 @@ def test_a_port_in_use_raises():
             wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", first.port))
     finally:
         first.close()
+
+
+@pytest.mark.skipif(wire.STAMPS is None, reason="the system does not note arrivals")
+def test_arrivals_count_from_when_they_arrived_and_not_from_when_they_are_read():
+    inlet = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0))
+    outlet = wire.Outlet(wire.Endpoint("vmc", "127.0.0.1", inlet.port))
+    try:
+        begun = time.perf_counter()
+        outlet.send(b"one")
+        sent_by = time.perf_counter()
+        time.sleep(0.05)
+        (arrival,) = inlet.drain()
+    finally:
+        inlet.close()
+        outlet.close()
+    assert begun - 0.005 < arrival.when < sent_by + 0.005
+
+
+def test_a_receiver_that_was_stopped_leaves_poses_out_and_eases(walk, sally):
+    data = [(when, one, "a") for when, one in sent(walk)[:240]]
+    stage, free = LiveStage("vmc", sally), LiveStage("vmc", sally)
+    wanted = {round(shown.time, 6): shown for shown in played(free, data)}
+    shown = played(stage, data[:120])
+    for when, one, sender in data[120:180]:
+        stage.feed(one, sender, when, late=0.4)
+    left_out = [pose for pose in stage.poses(data[179][0]) if data[120][0] + 0.1 < pose.time < data[170][0]]
+    shown += played(stage, data[180:])
+    assert not left_out
+    turns = np.array([pose.pose.rotations for pose in shown])
+    assert np.degrees(rotation.angle(turns[1:], turns[:-1]).max()) < 40.0
+    last = shown[-1]
+    assert np.degrees(rotation.angle(last.pose.rotations, wanted[round(last.time, 6)].pose.rotations).max()) < 6.0
 
 
 def test_what_is_performed_is_replayed_to_the_bit(walk, sally):

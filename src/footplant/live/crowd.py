@@ -339,7 +339,10 @@ class Crowd:
         """
         everybody = len(members) == len(group.numbers)
         some, kept = (rows, slice(None)) if everybody else rows.of(members)
-        bodies = group.bodies if everybody else tuple(_frozen(part[members]) for part in group.bodies)
+        offsets, masses, centers = group.bodies
+        bodies = group.bodies
+        if not everybody:
+            bodies = _frozen(offsets[members]), _frozen(masses[members]), _frozen(centers[members])
         root, local, lean = given.root[members], given.local[members], leans[members]
         left = np.full(len(rows.kinds), np.nan)
         left[kept] = solve_rows(
