@@ -3,8 +3,8 @@
 `python benchmarks/live_wire.py [--cases NAME …] [--clip PATH] [--simulate]`. The senders and the OSC codec are the
 benchmark's own. A clip is sent to `footplant puppet` in a process of its own, once undisturbed and once for each row;
 its answers are received over UDP, too. Rows: poses lost, worst speed and acceleration over those of the undisturbed
-run, and seconds until the pose is back within 5 cm of the undisturbed one after the disturbance. sender_late_ms says how
-late the benchmark itself was at worst: on a busy machine that is jitter which the row does not ask for.
+run, and seconds until the pose is back within 5 cm of the undisturbed one after the disturbance. sender_late_ms says
+how late the benchmark itself was at worst: on a busy machine that is jitter which the row does not ask for.
 `--simulate` feeds the same datagrams at the same times to the engine without sockets: exact and fast.
 `--lag` measures lag, peaks and punches with and without the filter; `--load` the processing time of several actors.
 """
