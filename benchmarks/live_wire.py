@@ -6,7 +6,8 @@ its answers are received over UDP, too. Rows: poses lost, worst speed and accele
 run, and seconds until the pose is back within 5 cm of the undisturbed one after the disturbance. sender_late_ms says
 how late the benchmark itself was at worst: on a busy machine that is jitter which the row does not ask for.
 `--simulate` feeds the same datagrams at the same times to the engine without sockets: exact and fast.
-`--lag` measures lag, peaks and punches with and without the filter; `--load` the processing time of several actors.
+`--lag` measures lag by cross-correlation, and peaks of speed and acceleration, with and without the filter, on a
+character of the performer's own shape.
 """
 
 from __future__ import annotations
@@ -592,6 +593,39 @@ def rows(
     return figures
 
 
+PARTS = {"hands": ("LeftHand", "RightHand"), "feet": ("LeftFoot", "RightFoot"), "hips": ("Hips",)}
+
+
+def lags(clip: str) -> dict[str, float]:
+    """Milliseconds by which hands, feet and hips are late, and their peaks over the performer's, filter on and off."""
+    shown = performance(clip)
+    seconds, figures = min(SECONDS, len(shown.rows) / 120.0), {}
+    times = np.arange(len(shown.rows)) / 120.0
+    truth = CubicSpline(times, world(shown.names, shown.rows))
+    for name, options in (("filtered", ()), ("unfiltered", ("--smooth", "0"))):
+        answers, _ = simulated(stream(shown, seconds=seconds), seconds, clip, options)
+        when, places = np.array(answers.when), world(answers.names, np.stack(answers.rows))
+        keep = np.concatenate([np.diff(when) > 2e-3, [True]])
+        found = CubicSpline(when[keep], places[keep])
+        grid = np.arange(0.5, seconds - 0.2, 1.0 / 240.0)
+        for part, bones in PARTS.items():
+            here, there = ([names.index(bone) for bone in bones] for names in (answers.names, shown.names))
+            speed = found(grid, 1)[:, here].ravel()
+            late = np.arange(-0.02, 0.15, 1e-3)
+            alike = [np.dot(speed, truth(grid - shift, 1)[:, there].ravel()) for shift in late]
+            lag = float(late[int(np.argmax(alike))])
+            peaks = [
+                float(np.linalg.norm(found(grid, k)[:, here], axis=-1).max()
+                      / np.linalg.norm(truth(grid - lag, k)[:, there], axis=-1).max())
+                for k in (1, 2)
+            ]  # fmt: skip
+            print(f"{name:11} {part:6} {1e3 * lag:4.0f} ms late, speed {peaks[0]:.3f}, acceleration {peaks[1]:.3f}",
+                  file=sys.stderr, flush=True)  # fmt: skip
+            key = f"live.{name}.{part}"
+            figures |= {f"{key}.lag_ms": 1e3 * lag, f"{key}.speed": peaks[0], f"{key}.acceleration": peaks[1]}
+    return figures
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -601,7 +635,13 @@ def main() -> None:
     parser.add_argument("--simulate", action="store_true", help="without sockets, exact and fast")
     parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     parser.add_argument("--options", default="", help="further options of footplant puppet, in one text")
+    parser.add_argument("--lag", action="store_true", help="measure lag and peaks instead")
     arguments = parser.parse_args()
+    if arguments.lag:
+        figures = lags(arguments.clip)
+        if arguments.json:
+            print(json.dumps(figures, indent=2))
+        return
     names = [name for name in arguments.cases if name != "clean"]
     figures = rows(names, arguments.clip, arguments.to, tuple(arguments.options.split()), arguments.simulate)
     if arguments.json:

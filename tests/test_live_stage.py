@@ -416,6 +416,35 @@ def retargeted(motion, character, target):
     return Motion(target.skeleton, root, np.repeat(local[None], len(motion), axis=0), motion.fps)
 
 
+def test_noise_is_measured_while_the_performer_stands_still(walk, sally):
+    """2 mm and 1° of noise on a still take are found again, and what is shown is calmer than what is sent."""
+    motion, character = walk
+    rng, encoder = np.random.default_rng(3), PoseEncoder("vmc", character)
+    stage, moved, shown = LiveStage("vmc", sally, settings=ActorSettings(calibrate_noise=True)), 0, []
+    plain, unfiltered = LiveStage("vmc", sally, settings=ActorSettings(half_life=0.0)), []
+    for number in range(120):
+        when = number / 60.0
+        # at first the performer still moves
+        frame = 2 * number if number < 10 else 20
+        root = motion.root[frame] + rng.normal(0.0, 0.002, 3)
+        turned = rotation.exp(rng.normal(0.0, np.radians(1.0), motion.rotations[frame].shape[:-1] + (3,)))
+        data = encoder.encode(root, rotation.multiply(motion.rotations[frame], turned), when)
+        stage.feed(data, "suit", when)
+        plain.feed(data, "suit", when)
+        unfiltered += plain.poses(when)
+        moved += "still" in stage.actors[0].note if stage.actors else 0
+        shown += stage.poses(when)
+    actor = stage.actors[0]
+    assert moved > 10
+    assert "noise up to" in actor.note
+    place, turn = actor._noise[0]
+    assert place == pytest.approx(0.002, rel=0.4)
+    assert turn == pytest.approx(np.radians(1.0), rel=0.4)
+    hands = [np.array([pose.pose.rotations[:, 1:] for pose in poses[-40:]]) for poses in (shown, unfiltered)]
+    ratio = np.std(hands[0], axis=0).mean() / np.std(hands[1], axis=0).mean()
+    assert ratio < 0.75
+
+
 @pytest.mark.parametrize("body", ["auto", "upper", "seated"])
 def test_the_upper_body_alone_moves_the_upper_body(walk, sally, body):
     stage = LiveStage("vmc", sally, settings=ActorSettings(body=body))

@@ -76,6 +76,10 @@ class PerformanceOptions:
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Wait for a T-pose or N-pose and take the proportions from it.")
     ] = False
+    calibrate_noise: Annotated[
+        bool,
+        typer.Option("--calibrate-noise", help="Measure the sensors' noise while the performer stands still first."),
+    ] = False
     smooth: Annotated[
         float, typer.Option("--smooth", metavar="SECONDS", help="Half-life of the filter; 0: no filter, no lag.")
     ] = 0.002
@@ -154,7 +158,7 @@ def puppet(
     prepare_kernels()
     settings = ActorSettings(
         performance.calibrate, performance.smooth, performance.lag, Gaps(hold=performance.hold), performance.latency,
-        performance.body.value, performance.root is RootMode.IN_PLACE,
+        performance.body.value, performance.root is RootMode.IN_PLACE, performance.calibrate_noise,
     )  # fmt: skip
     actors, to = cast.actors, cast.to
     with working(f"reading {to or 'sample:sally'}"):

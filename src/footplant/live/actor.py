@@ -51,6 +51,9 @@ class ActorSettings:
     """One of `performers.BODIES`."""
     in_place: bool = False
     """Whether the character stays where it is, whatever way the performer goes."""
+    calibrate_noise: bool = False
+    """Measure the noise of every bone while the performer stands still, and filter each as much as it needs instead of
+    by `half_life`."""
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -129,6 +132,8 @@ class Actor:
         """Expression → weight at the current pose."""
         self._filter: SensorFilter | None = None
         self._memory: FilterState | None = None
+        self._noise: NDArray | None = None
+        """(N, 2) metres and radians; measured noise of the bones."""
         self._local: NDArray = np.zeros((0, 4))
         self._changed = 0
         self._last: PuppetPose | None = None
@@ -328,10 +333,10 @@ class Actor:
         fresh = now - self._seen < STREAM.held
         sample = PoseSample(self._plan, self.name, self._positions.copy(), self._rotations.copy(), fresh)
         self._waiting = [*self._waiting[-MOST_WAITING:], (now, sample)]
-        if self.settings.calibrate:
+        if self.settings.calibrate or self.settings.calibrate_noise:
             self._waiting = [(when, kept) for when, kept in self._waiting if now - when <= STREAM.held]
             if now - self._waiting[0][0] < 0.9 * STREAM.held:
-                self.note = "hold a T-pose or an N-pose"
+                self.note = "hold a T-pose or an N-pose" if self.settings.calibrate else "stand still"
                 return
         elif len(self._waiting) < STREAM.first_frames:
             return
@@ -340,6 +345,7 @@ class Actor:
             performer = performers.meet(
                 samples, self.name or "performer", self.target, self.settings.body, calibrated=self.settings.calibrate
             )
+            self._noise = performers.noise_of(samples, performer) if self.settings.calibrate_noise else None
         except MotionError as error:
             self.note = str(error)
             self._waiting = self._waiting[1:]
@@ -355,7 +361,7 @@ class Actor:
             return False
         fresh = now - self._seen < STREAM.lapse
         self._changed = self._changed + 1 if self.performer.differs(self._positions, fresh) else 0
-        if self._changed < STREAM.other_poses or self.settings.calibrate:
+        if self._changed < STREAM.other_poses or self.settings.calibrate or self.settings.calibrate_noise:
             return False
         self._changed = 0
         self.changes += 1
@@ -368,12 +374,18 @@ class Actor:
             self._fade = (math.nan, self._last.root.copy(), self._last.rotations.copy())
         self.performer = performer
         self.note = f"{performer.pose}, {performer.character.height:.2f} m tall"
+        if self._noise is not None:
+            place, turn = self._noise[performer.followed].max(axis=0)
+            self.note += f", noise up to {1e3 * place:.1f} mm and {math.degrees(turn):.2f}°"
         self.puppeteer = self._make(performer.character, self.target)
         self.state = self.puppeteer.init()
-        noise = (STREAM.position_noise, STREAM.rotation_noise) if settings.half_life > 0 else (0.0, 0.0)
-        self._filter = SensorFilter.from_half_life(
-            count, settings.half_life or 0.013, noise=noise, lag=settings.lag, gaps=settings.gaps
-        )
+        if self._noise is not None:
+            self._filter = SensorFilter.from_noise(self._noise, lag=settings.lag, gaps=settings.gaps)
+        else:
+            noise = (STREAM.position_noise, STREAM.rotation_noise) if settings.half_life > 0 else (0.0, 0.0)
+            self._filter = SensorFilter.from_half_life(
+                count, settings.half_life or 0.013, noise=noise, lag=settings.lag, gaps=settings.gaps
+            )
         self._shown_at = max(self._shown_at, made - self._primary.clock.period)
         self._memory = self._filter.init(performer.rest_positions, performer.home_rotations, self._shown_at)
         self._local = np.empty((len(performer.character.skeleton), 4))

@@ -214,6 +214,32 @@ def calibrate(samples: Sequence[PoseSample], name: str = "performer") -> Perform
     return _make(samples, local, name, kind)
 
 
+def noise_of(samples: Sequence[PoseSample], performer: Performer) -> NDArray:
+    """Return the noise (N, 2) of the bones in frames of a performer who stands still: metres and radians per axis.
+
+    Standard deviations from second differences, which slow motion does not change (their variance is six times the
+    noise's); medians, so that one jump does not count.
+    """
+    bones = np.flatnonzero(performer.followed)
+    places = np.stack([sample.positions[bones] for sample in samples])
+    turns = np.stack([sample.rotations[bones] for sample in samples])
+    center = rotation.mean(turns)
+    vectors = rotation.log(rotation.multiply(rotation.inverse(center), turns))
+    drift = np.ptp(places[:, 0], axis=0).max()
+    swing = np.linalg.norm(vectors, axis=-1).max()
+    if drift > CALIBRATION_POSE.still_metres or swing > CALIBRATION_POSE.still_radians:
+        raise MotionError(
+            f"expected a performer who stands still to measure noise with, got {1000 * drift:.0f} mm and "
+            f"{np.degrees(swing):.0f}° of movement"
+        )
+    found = np.zeros((len(performer.plan), 2))
+    for column, values in enumerate((places, vectors)):
+        spread = np.median(np.abs(np.diff(values, 2, axis=0)), axis=(0, 2))
+        # 0.6745: the median of the absolute value of a normal deviate
+        found[bones, column] = spread / (0.6745 * np.sqrt(6.0))
+    return found
+
+
 def _kind(places: NDArray, character: Character) -> str:
     """Return which calibration pose the character is in; the error says why it is none."""
     roles = character.require_roles()

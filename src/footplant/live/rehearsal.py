@@ -23,7 +23,7 @@ def rehearse(
     """Drive a character by some frames of a sample walk, with a gap; return the number of poses."""
     clip = samples.load("walk")
     performer = PoseEncoder("vmc", clip.character)
-    settings = replace(settings or ActorSettings(), calibrate=False)
+    settings = replace(settings or ActorSettings(), calibrate=False, calibrate_noise=False)
     stage = LiveStage("vmc", target, make, settings)
     poses = 0
     for frame in range(FRAMES):
