@@ -11,12 +11,15 @@ import pytest
 
 import live_made
 from footplant import Kinematics, humanoid, rotation, samples
+from footplant.contacts.importance import PerformanceScene, SceneObject
 from footplant.errors import FormatError, MotionError
+from footplant.geometry import Ball, Plane
 from footplant.live import performer, wire
 from footplant.live.actor import ActorSettings
 from footplant.live.clock import SenderClock
 from footplant.live.faults import Faults, with_noise
 from footplant.live.protocols import osc, recording, vmc, xsens
+from footplant.live.puppeteer import Puppeteer
 from footplant.live.rehearsal import rehearse
 from footplant.live.show import Latencies, TakeRecorder, perform
 from footplant.live.stage import LiveStage, PoseEncoder
@@ -443,6 +446,34 @@ def test_noise_is_measured_while_the_performer_stands_still(walk, sally):
     hands = [np.array([pose.pose.rotations[:, 1:] for pose in poses[-40:]]) for poses in (shown, unfiltered)]
     ratio = np.std(hands[0], axis=0).mean() / np.std(hands[1], axis=0).mean()
     assert ratio < 0.75
+
+
+def test_a_prop_moves_with_its_tracker(walk, sally):
+    """A ball that a tracker brings to the left hand matters to that hand, sent with the bones or by another app."""
+    motion, character = walk
+    hand = Kinematics(motion[:1]).positions[0, character.require_roles()["left_hand"]]
+    scene = PerformanceScene.of(Plane(), SceneObject(Ball((0.0, 0.0, 0.0), 0.03), "ball", 0.3))
+    still, importances = motion[:1], {}
+    pose = live_made.encoded("vmc", still, character, 50.0)[0]
+    for where in ("nowhere", "with the bones", "by another app"):
+        stage = LiveStage("vmc", sally, lambda performer, target: Puppeteer(performer, target, scene))
+        far = np.array([9.0, 9.0, 9.0]) if where == "nowhere" else hand
+        message = osc.encode("/VMC/Ext/Tra/Pos", "ball", far[0], far[1], -far[2], 0.0, 0.0, 0.0, 1.0)
+        for number in range(30):
+            when = number / 60.0
+            messages = [osc.encode(m.address, *m.arguments) for m in osc.decode(pose)]
+            messages[1] = osc.encode("/VMC/Ext/T", 50.0 + when)
+            stage.feed(osc.bundle(messages + [message] * (where != "by another app")), "suit", when)
+            if where == "by another app":
+                stage.feed(osc.bundle([message]), "tracker", when + 0.002)
+            stage.poses(when + 0.01)
+        actor = stage.actors[0]
+        assert len(stage.actors) == 1
+        assert np.allclose(actor.trackers["ball"], [*far, 1.0, 0.0, 0.0, 0.0], atol=1e-5)
+        importances[where] = actor.importance["left_arm"]
+    assert importances["nowhere"] < 0.2
+    assert importances["with the bones"] > 0.8
+    assert importances["by another app"] > 0.8
 
 
 @pytest.mark.parametrize("body", ["auto", "upper", "seated"])

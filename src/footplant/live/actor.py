@@ -128,6 +128,9 @@ class Actor:
         self._next = 0.0
         self._shown_at = 0.0
         self._expressions: deque[tuple[float, Mapping[str, float]]] = deque()
+        self._tracked: deque[tuple[float, Mapping[str, NDArray]]] = deque(maxlen=MOST_WAITING)
+        self.trackers: dict[str, NDArray] = {}
+        """Name → (7,) position and rotation of tracked objects at the current pose."""
         self.expressions: dict[str, float] | None = None
         """Expression → weight at the current pose."""
         self._filter: SensorFilter | None = None
@@ -213,12 +216,16 @@ class Actor:
             if len(self._expressions) > MOST_WAITING:
                 self._expressions.popleft()
         if not has_bones:
+            if sample.trackers is not None:
+                self._tracked.append((arrived, sample.trackers))
             return
         source.samples += 1
         if self._plan is None or (sample.plan is not self._plan and sample.plan.names != self._plan.names):
             self._use_plan(sample.plan)
         before = source.clock.made
         made = source.clock.capture(sample.time, arrived)
+        if sample.trackers is not None:
+            self._tracked.append((made, sample.trackers))
         mine = self._claim(sample, source, now)
         count, last_made = bones.keep(
             sample.positions, sample.rotations, mine, self._limbs, now, made, self._seen, self._made, self._positions,
@@ -300,6 +307,8 @@ class Actor:
             self._memory.home[0, 0, 0:3:2] = self._memory.shown[0][0, 0::2]
         while self._expressions and self._expressions[0][0] <= self._next + 1e-6:
             self.expressions = {**(self.expressions or {}), **self._expressions.popleft()[1]}
+        while self._tracked and self._tracked[0][0] <= self._next + 1e-6:
+            self.trackers |= self._tracked.popleft()[1]
         pose = self._pose(passed)
         self._schedule()
         return Shown(self.number, self, pose, due, self.expressions)
@@ -403,7 +412,8 @@ class Actor:
         root = self.performer.frame(*self._memory.shown, self._local)
         if self.settings.in_place:
             root = np.array([0.0, root[1], 0.0])
-        self.state, pose = self.puppeteer.step(self.state, PerformerFrame(root, self._local, max(passed, 1e-4)))
+        things = self.puppeteer.things(self.trackers) if self.trackers else None
+        self.state, pose = self.puppeteer.step(self.state, PerformerFrame(root, self._local, max(passed, 1e-4), things))
         self.poses += 1
         self.importance = pose.importance
         if self._fade is not None:

@@ -16,6 +16,7 @@ each with its own state. A puppeteer belongs to one thread: it has buffers for o
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -171,6 +172,17 @@ class Puppeteer:
             _seconds(frame),
         )  # fmt: skip
         return limbs, PuppetPose(self._root[0].copy(), self._local[0].copy(), importance, int(iterations))
+
+    def things(self, poses: Mapping[str, NDArray]) -> NDArray:
+        """Return transforms (O, 7) of the scene's objects, of which some are moved by their name; others are at rest.
+
+        poses: name → (7,) position (metres) and rotation of an object that the scene describes in its own frame.
+        """
+        found = self._rest.copy()
+        for number, thing in enumerate(self.engine.analysis.scene.things):
+            if thing.name in poses:
+                found[number] = poses[thing.name]
+        return found
 
     def _things(self, frame: PerformerFrame) -> NDArray:
         return (

@@ -66,6 +66,8 @@ class PoseSample:
     """Seconds on our clock at which its first datagram arrived; None: when it was completed."""
     expressions: Mapping[str, float] | None = None
     """Expression (blend shape) → weight, as sent; None if none was sent."""
+    trackers: Mapping[str, NDArray] | None = None
+    """Name → (7,) position (metres) and rotation (w, x, y, z) of tracked objects, world; None if none was sent."""
 
 
 def checked(positions: ArrayLike, rotations: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:

@@ -39,6 +39,10 @@ TOGETHER = 0.003
 """Seconds within which the datagrams of such a pose arrive: later ones may be of another pose, and are dropped."""
 STATIC = 3
 """Poses in a row with the same bytes in a datagram after which these are bones that do not move and not an echo."""
+TRACKED = ("/VMC/Ext/Tra/Pos", "/VMC/Ext/Con/Pos", "/VMC/Ext/Hmd/Pos")
+"""Addresses of tracked objects: trackers, controllers and headsets."""
+MOST_TRACKERS = 32
+"""Trackers of one sender that are kept."""
 MOST_EXPRESSIONS = 256
 """Expressions of one sender that are kept; ARKit has 52."""
 _MIRROR = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
@@ -77,6 +81,8 @@ class _Shape:
         rows: list[int] = []
         self.expressions: dict[str, int] = {}
         """Name → where its weight is."""
+        self.trackers: dict[str, int] = {}
+        """Name → where its numbers are."""
         self.applies = False
         self.time_at: int | None = None
         self.root_at: int | None = None
@@ -104,11 +110,17 @@ class _Shape:
                     return
                 fixed[place // 4] = False
                 self.expressions[name] = place // 4
+            elif address in TRACKED and tags.startswith("sfffffff"):
+                name, place = _name_at(data, start, end)
+                if name is None or tags.strip("sf") or place + 4 * (len(tags) - 1) != end:
+                    return
+                fixed[place // 4 : end // 4] = False
+                self.trackers[name] = place // 4
             elif address == "/VMC/Ext/Blend/Apply":
                 self.applies = True
             elif address in _MOTION:
                 return
-        self.is_known = bool(slots or self.expressions)
+        self.is_known = bool(slots or self.expressions or self.trackers)
         self.slots = np.array(slots, np.int64)
         self.rows = np.array(rows, np.int64)
         self.echoes = 0
@@ -172,6 +184,7 @@ class VmcReceiver:
         """Whether the pose has an echo of the pose before in place of bones that may still come."""
         self._weights: dict[str, float] = {}
         self._expressions: dict[str, float] | None = None
+        self._trackers: dict[str, NDArray] = {}
         self._recent: list[tuple[bytes, float]] = []
         self._shapes: dict[int, list[_Shape]] = {}
 
@@ -257,6 +270,8 @@ class VmcReceiver:
             bones.gather(floats, shape.rows, shape.slots, self._values, self._fresh)
             if self._begun is None:
                 self._begun = now
+        for name, place in shape.trackers.items():
+            self._track(name, tuple(floats[place : place + 7].tolist()), now)
         if shape.expressions:
             self._weigh(zip(shape.expressions, floats[shape.weights_at].tolist()))
         if shape.applies:
@@ -264,6 +279,21 @@ class VmcReceiver:
         if not shape.time_first:
             done += self._take_time(time, True)
         return done
+
+    def _track(self, name: object, numbers: tuple[float, ...] | None, now: float) -> None:
+        """Take the pose of a tracked object; an app that sends nothing else has sent a pose without bones."""
+        full = len(self._trackers) >= MOST_TRACKERS and name not in self._trackers
+        if numbers is None or not isinstance(name, str) or full:
+            self.ignored += 1
+            return
+        values = np.array([numbers])
+        places, turns, sane = checked(values[:, :3] * _MIRROR[:3], values[:, _W_FIRST] * _MIRROR[3:])
+        if sane[0]:
+            self._trackers[name] = np.concatenate([places[0], turns[0]])
+            if self._begun is None:
+                self._begun = now
+        else:
+            self.ignored += 1
 
     def _weigh(self, weights: Iterable[tuple[str, float]]) -> None:
         """Take weights of expressions, which count when they are applied."""
@@ -309,6 +339,8 @@ class VmcReceiver:
                     self._weigh([(arguments[0], arguments[1])])
                 else:
                     self.ignored += 1
+            elif address in TRACKED:
+                self._track(arguments[0] if arguments else None, _seven(arguments), now)
             elif address == "/VMC/Ext/Blend/Apply":
                 self._apply(now)
         return done
@@ -373,9 +405,11 @@ class VmcReceiver:
         arrived, expressions = self._begun, self._expressions
         self._begun = self._expressions = None
         self._doubtful = False
-        if not valid and expressions is None:
+        trackers = self._trackers or None
+        self._trackers = {}
+        if not valid and expressions is None and trackers is None:
             return []
-        return [PoseSample(PLAN, self.actor, places, turns, present, self._time, None, arrived, expressions)]
+        return [PoseSample(PLAN, self.actor, places, turns, present, self._time, None, arrived, expressions, trackers)]
 
 
 def _seven(arguments: Sequence[osc.Argument]) -> tuple[float, ...] | None:
