@@ -308,3 +308,52 @@ def test_a_hand_stops_at_the_skin_of_another_body():
         assert state.residuals[0] < 0.002
     assert depths[None] > 0.05
     assert depths[0] < 0.01
+
+
+def test_messages_change_a_crowd_that_plays_in_real_time():
+    from footplant.live import wire
+    from footplant.live.crowd_show import CrowdControl, perform_crowd
+    from footplant.live.protocols import osc
+
+    clip, body = samples.load("stand"), samples.load_character("sally")
+    act = Act(normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0)))
+    hand = Point(body.require_roles()["right_hand"])
+    goals = (Goal(actor=0, name="hand", point=hand, target=(0.0, 1.2, 0.35), priority=10, ramp=(0.0, 0.0)),)
+    crowd = Crowd(CrowdScene((CrowdActor("a", body, (act,)),), goals, seconds=0.2))
+    control = CrowdControl(crowd)
+    for message in (
+        osc.encode("/crowd/aim", "hand", 0.1, 1.3, 0.3), osc.encode("/crowd/priority", "hand", 3),
+        osc.encode("/crowd/ground", 2.0),
+    ):  # fmt: skip
+        control.feed(message)
+    assert control.applied == 3
+    control.feed(osc.encode("/crowd/ground", 0.0))
+    assert np.allclose(crowd.groups[0].goals.target[0], [0.1, 1.3, 0.3], atol=1e-6)
+    assert crowd.scene.goals[0].priority == 3
+    wrong = (
+        ("/crowd/aim", "foot", 0.0, 0.0, 0.0),
+        ("/crowd/aim", "hand", float("nan"), 0.0, 0.0),
+        ("/crowd/ground", 80.0),
+    )
+    for address, *arguments in wrong:
+        control.feed(osc.encode(address, *arguments))
+    control.feed(b"/crowd/aim\0\0,s")
+    assert control.refused >= 3
+    inlet = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0))
+    outlet = wire.Outlet(wire.Endpoint("vmc", "127.0.0.1", inlet.port))
+    sent = []
+    outlet.send(osc.encode("/crowd/aim", "hand", 0.2, 1.3, 0.3))
+    try:
+        told = perform_crowd(
+            crowd,
+            lambda poses, when: sent.append((when, poses[0].root.copy())),
+            stop=lambda: len(sent) > 8,
+            control=inlet,
+        )
+    finally:
+        inlet.close()
+        outlet.close()
+    assert told["shown"] == len(sent)
+    assert told["changes"] == 1
+    assert np.allclose(crowd.groups[0].goals.target[0], [0.2, 1.3, 0.3], atol=1e-6)
+    assert all(np.isfinite(root).all() for _, root in sent)

@@ -10,7 +10,7 @@ import typer
 
 from footplant.cli.arguments import Json
 from footplant.cli.kernels import prepare_kernels
-from footplant.cli.output import print_facts, print_json, print_table, refuse_to_overwrite, working
+from footplant.cli.output import note, print_facts, print_json, print_table, refuse_to_overwrite, working
 from footplant.cli.solving import Overwrite, check_targets
 
 if TYPE_CHECKING:
@@ -38,6 +38,15 @@ def crowd(
     bench: Annotated[
         bool, typer.Option("--bench", help="Report the speed, and how many characters one core can play.")
     ] = False,
+    live: Annotated[
+        str | None,
+        typer.Option("--live", metavar="OUT", help="Play in real time to vmc:HOST:PORT; the port counts up by actor."),
+    ] = None,
+    control: Annotated[
+        int | None,
+        typer.Option("--control", metavar="PORT", help="With --live, take OSC messages that change goals and ground."),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(metavar="TIME", help="Stop --live after this many seconds.")] = None,
     rate: Annotated[float, typer.Option(metavar="HZ", help="Frame rate to sustain with --bench.")] = 30.0,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -56,6 +65,10 @@ def crowd(
     loaded = load_scene(scene)
     with working("adapting motions to bodies"):
         played = Crowd(loaded)
+    if live is not None:
+        facts = {"command": "crowd", "input": scene, "output": live, **_perform_live(played, live, control, seconds)}
+        print_json(facts) if json else print_facts(f"crowd: {scene} → {live}", facts)
+        return
     with working(f"playing {loaded.name}"):
         performance = played.perform()
     facts: dict[str, Any] = {"command": "crowd", "input": scene, "output": out, **_facts(performance)}
@@ -77,6 +90,37 @@ def crowd(
     rows = [(g["name"], g["actor"], g["kind"], g["frames"], g["worst"], g["met"]) for g in facts["goals"]]
     if rows:
         print_table("Goals", ("goal", "actor", "kind", "#frames held", "#worst mm", "met"), rows)
+
+
+def _perform_live(played: Any, live: str, control: int | None, seconds: float | None) -> dict[str, Any]:
+    """Play a scene in real time until it is stopped; return what happened."""
+    from footplant.cli.puppet import until_stopped
+    from footplant.errors import FormatError
+    from footplant.live.crowd_show import perform_crowd
+    from footplant.live.stage import PoseEncoder
+    from footplant.live.wire import LOOPBACK, Endpoint, Inlet, Outlet, endpoint
+
+    place = endpoint(live, sending=True)
+    if place is None:
+        raise FormatError(f"expected --live as vmc:HOST:PORT, got {live!r}")
+    actors = played.scene.actors
+    encoders = [PoseEncoder(place.protocol, actor.character, actor.name, played.scene.fps) for actor in actors]
+    outlet = Outlet(place)
+    inlet = None if control is None else Inlet(Endpoint("vmc", LOOPBACK, control))
+
+    def send(poses: list, when: float) -> None:
+        for number, encoder in enumerate(encoders):
+            group, row = played.place[number]
+            outlet.send(encoder.encode(poses[group].root[row], poses[group].local[row], when), number)
+
+    note(f"playing {len(actors)} characters to {place} and the ports after it; stop with Ctrl-C")
+    try:
+        with until_stopped(seconds) as stop:
+            return {"figures": len(actors)} | perform_crowd(played, send, stop=stop, control=inlet)
+    finally:
+        outlet.close()
+        if inlet is not None:
+            inlet.close()
 
 
 def load_scene(name: str) -> CrowdScene:
