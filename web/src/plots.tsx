@@ -120,7 +120,7 @@ function range(): [number, number] {
 
 function valueAt(name: string): string {
   const data = store.curves.value;
-  const at = data?.frames.findIndex((frame) => frame >= store.frame.value) ?? -1;
+  const at = data?.frames.findIndex((frame) => frame >= store.readFrame.value) ?? -1;
   const value = data?.lines[name]?.[at < 0 ? (data.frames.length - 1) : at];
   return value === undefined ? "" : `${value.toFixed(Math.abs(value) < 10 ? 2 : 0)} ${data?.unit ?? ""}`;
 }

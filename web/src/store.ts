@@ -1,5 +1,5 @@
 // State of the page. Panels read these signals; only `socket.ts` and user actions write them.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import type { Actor, Compared, Curves, Document, Figure, Mark, QualityRow, Vec3 } from "./types";
 import type { DroppedFile } from "./commands";
 import type { CopiedPose } from "./view/pose";
@@ -27,6 +27,15 @@ export const poses = signal(0);
 
 export const frame = signal(0);
 export const playing = signal(false);
+/** The current frame for numbers and texts: while playing it changes a few times a second, which is enough to read. */
+export const readFrame = signal(0);
+let readAt = 0;
+effect(() => {
+  const [now, at] = [frame.value, performance.now()];
+  if (playing.value && at - readAt < 250) return;
+  readAt = at;
+  readFrame.value = now;
+});
 export const looping = signal(true);
 export const speed = signal(1);
 

@@ -58,7 +58,7 @@ test("dragging a step shifts or stretches it, and says by how much", () => {
 
 test("phases are laid out within the bar", () => {
   const view = fitted({ width: 1012, height: 200, gutter: 100, frames: 500, fps: 100 });
-  const layout = layoutTimeline(view, barsOf(documentOf([])), [], [], 0, null);
+  const layout = layoutTimeline(view, barsOf(documentOf([])), [], [], null);
   const bar = layout.bars.find((entry) => entry.id === 3);
   assert.ok(bar);
   for (const phase of bar.phases) assert.ok(phase.x0 >= bar.x0 - 1e-9 && phase.x1 <= bar.x1 + 1e-9);

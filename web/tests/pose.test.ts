@@ -27,7 +27,7 @@ const pose: HandEdit = { operator: 4, frame: 250, joint: 0, spacing: 0, target: 
 
 test("the ends of the influence of a selected key are dragged, of a pose each by itself", () => {
   const view = fitted({ width: 1112, height: 200, gutter: 100, frames: 500, fps: 100 });
-  const layout = layoutTimeline(view, [], [pose], ["body"], 0, null);
+  const layout = layoutTimeline(view, [], [pose], ["body"], null);
   const key = layout.keys[0];
   assert.ok(key);
   assert.deepEqual(key.reach.map(Math.round), [500, 600, 620, 670]);

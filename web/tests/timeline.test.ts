@@ -13,7 +13,7 @@ function mark(id: number, point: string, start: number, end: number, extra: Part
 }
 
 const marks = [mark(1, "left_heel", 100, 150), mark(2, "left_ball", 120, 180), mark(3, "right_heel", 200, 260), mark(4, "left_heel", 300, 340)];
-const layout = layoutTimeline(view, marks, [{ operator: 1, frame: 250, joint: 1, spacing: 8, target: null, pose: false, before: 0.5, after: 0.5, hold: 0 }], ["body", "left_hand"], 42, { frame: 42, reach: 20 });
+const layout = layoutTimeline(view, marks, [{ operator: 1, frame: 250, joint: 1, spacing: 8, target: null, pose: false, before: 0.5, after: 0.5, hold: 0 }], ["body", "left_hand"], { frame: 42, reach: 20 });
 const bar = (id: number) => {
   const found = layout.bars.find((entry) => entry.id === id);
   assert.ok(found);
@@ -82,7 +82,7 @@ test("what lies under the mouse", () => {
 });
 
 test("a short bar can still be taken in its middle", () => {
-  const tiny = layoutTimeline(view, [mark(9, "left_heel", 10, 14)], [], [], 0, null);
+  const tiny = layoutTimeline(view, [mark(9, "left_heel", 10, 14)], [], [], null);
   const one = tiny.bars[0];
   assert.ok(one);
   assert.equal(hitTest(tiny, (one.x0 + one.x1) / 2, one.y + 3).kind, "bar");
@@ -108,10 +108,9 @@ test("ticks are at round frames, numbers not too near", () => {
   assert.ok(ticks({ ...view, frames: 1_000_000, scale: 1e-3 }).length < 2000);
 });
 
-test("influence and playhead", () => {
+test("influence", () => {
   assert.ok(layout.influence);
   assert.ok(Math.abs((layout.influence?.[1] ?? 0) - xOf(view, 62)) < 1e-9);
-  assert.ok(Math.abs(layout.playhead - xOf(view, 42)) < 1e-9);
 });
 
 test("the nearest handle is picked, contact points before joints beside them", () => {

@@ -116,7 +116,7 @@ function PointCard({ name, joint, offset }: { name: string; joint: number; offse
   store.poses.value;
   const track = store.tracks.current;
   const figure = store.figure.value;
-  const at = track ? track.point(Math.min(store.frame.value, track.frames - 1), joint, offset) : ([0, 0, 0] as Vec3);
+  const at = track ? track.point(Math.min(store.readFrame.value, track.frames - 1), joint, offset) : ([0, 0, 0] as Vec3);
   const role = figure?.character.roles[joint];
   const contact = figure?.character.points.some((point) => point.name === name);
   const info = store.dragInfo.value;
@@ -128,7 +128,7 @@ function PointCard({ name, joint, offset }: { name: string; joint: number; offse
     <div class="card">
       <h3>{store.spoken(name)}</h3>
       <p class="faint">
-        {contact ? `contact point on ${figure?.character.joints[joint] ?? ""}` : role ? store.spoken(role) : "joint"} · frame {store.frame.value}
+        {contact ? `contact point on ${figure?.character.joints[joint] ?? ""}` : role ? store.spoken(role) : "joint"} · frame {store.readFrame.value}
       </p>
       <Vector label="Position, m" value={at} onChange={moveTo} />
       {store.dragging.value && info && (

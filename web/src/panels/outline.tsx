@@ -69,7 +69,7 @@ function Place() {
     </label>
   );
   return (
-    <div class="row">
+    <div class="thirds">
       {field("Moved x, m", "place-x", move[0] ?? 0, 0.1, (x) => set({ move: [x, 0, move[2] ?? 0] }))}
       {field("z, m", "place-z", move[2] ?? 0, 0.1, (z) => set({ move: [move[0] ?? 0, 0, z] }))}
       {field("Turned, °", "place-turn", (turn * 180) / Math.PI, 5, (degrees) => set({ turn: (degrees * Math.PI) / 180 }))}

@@ -8,7 +8,7 @@ import { inSeconds } from "../timeline/view";
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2];
 
 export function Transport() {
-  const seconds = (store.frame.value / store.fps.value).toFixed(2);
+  const seconds = (store.readFrame.value / store.fps.value).toFixed(2);
   return (
     <div class="transport" role="toolbar" aria-label="Playback">
       <div class="group">
@@ -31,7 +31,7 @@ export function Transport() {
       </label>
       <label class="field">
         <span>Frame</span>
-        <input id="frame" class="number" type="number" min={0} max={store.frames.value - 1} value={store.frame.value} onChange={(event) => store.goTo(Number(event.currentTarget.value))} />
+        <input id="frame" class="number" type="number" min={0} max={store.frames.value - 1} value={store.readFrame.value} onChange={(event) => store.goTo(Number(event.currentTarget.value))} />
       </label>
       <span class="clock" aria-live="off">
         {seconds} s <span class="faint">of {((store.frames.value - 1) / store.fps.value).toFixed(2)} s</span>

@@ -5,6 +5,7 @@ import { Button } from "../icons";
 import { Plots } from "../plots";
 import * as store from "../store";
 import { drawTimeline } from "../timeline/draw";
+import { Playhead } from "../timeline/playhead";
 import { TRACKS, fitted, frameAt, layoutTimeline, panned, zoomed } from "../timeline/layout";
 import { inSeconds, timelineView } from "../timeline/view";
 import type { Track } from "../types";
@@ -79,7 +80,7 @@ export function Timeline() {
     if (!view || !target || !figure) return;
     const marks = marksOf(figure, store.fps.value);
     const used = TRACKS.filter((track) => track.endsWith("foot") || marks.some((mark) => mark.track === track));
-    const layout = layoutTimeline(view, marks, [], [], store.frame.value, null, used as Track[]);
+    const layout = layoutTimeline(view, marks, [], [], null, used as Track[]);
     drawTimeline(target, layout, { selected: null, hovered: null, fps: view.fps, inSeconds: inSeconds.value });
   });
   const scrub = (event: PointerEvent): void => {
@@ -92,6 +93,7 @@ export function Timeline() {
   return (
     <div class="timeline-box">
       <canvas ref={canvas} class="timeline" aria-label="Timeline of footplants; those that drift are red. Drag to scrub, scroll to zoom." onPointerDown={scrub} onPointerMove={scrub} />
+      <Playhead />
     </div>
   );
 }

@@ -32,7 +32,8 @@ export function drawTimeline(canvas: HTMLCanvasElement, layout: Layout, look: Lo
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
   }
-  const g = canvas.getContext("2d");
+  // drawn by the processor: this is little and rarely, and where there is no graphics card far faster
+  const g = canvas.getContext("2d", { willReadFrequently: true });
   if (!g) return;
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
   g.clearRect(0, 0, width, height);
@@ -49,7 +50,6 @@ export function drawTimeline(canvas: HTMLCanvasElement, layout: Layout, look: Lo
     if (bar.x1 + bar.rampOut > gutter && bar.x0 - bar.rampIn < width) drawBar(g, bar, look);
   }
   drawKeys(g, layout, look.key ?? null);
-  drawPlayhead(g, layout);
   g.restore();
 }
 
@@ -207,23 +207,4 @@ function drawReach(g: CanvasRenderingContext2D, key: Key): void {
     g.fill();
     g.stroke();
   }
-}
-
-function drawPlayhead(g: CanvasRenderingContext2D, layout: Layout): void {
-  const x = Math.round(layout.playhead) + 0.5;
-  g.strokeStyle = "#f2b544";
-  g.lineWidth = 1.5;
-  g.beginPath();
-  g.moveTo(x, RULER - 6);
-  g.lineTo(x, layout.bottom);
-  g.stroke();
-  g.fillStyle = "#f2b544";
-  g.beginPath();
-  g.moveTo(x - 6, 4);
-  g.lineTo(x + 6, 4);
-  g.lineTo(x + 6, RULER - 11);
-  g.lineTo(x, RULER - 4);
-  g.lineTo(x - 6, RULER - 11);
-  g.closePath();
-  g.fill();
 }

@@ -80,7 +80,6 @@ export interface Layout {
   ticks: Tick[];
   /** Pixel range affected by an edit at the current frame. */
   influence: [number, number] | null;
-  playhead: number;
   /** Bottom of the rows. */
   bottom: number;
 }
@@ -144,7 +143,6 @@ export function layoutTimeline(
   marks: readonly Mark[],
   drags: readonly HandEdit[],
   tracksOf: readonly Track[],
-  now: number,
   influence: { frame: number; reach: number } | null,
   tracks: readonly Track[] = TRACKS,
 ): Layout {
@@ -189,7 +187,6 @@ export function layoutTimeline(
     keys,
     ticks: ticks(view),
     influence: influence && [xOf(view, influence.frame - influence.reach), xOf(view, influence.frame + influence.reach)],
-    playhead: xOf(view, now),
     bottom: y,
   };
 }

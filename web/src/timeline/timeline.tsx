@@ -6,7 +6,8 @@ import * as store from "../store";
 import type { Mark, Track } from "../types";
 import { drawTimeline } from "./draw";
 import { snapFrame } from "../view/snap";
-import { type Layout, type Part, type View, draggedMark, edges, fitted, frameAt, hitTest, layoutTimeline, markEdit, panned, reachEdit, zoomed } from "./layout";
+import { type Layout, type Part, type View, draggedMark, edges, fitted, frameAt, hitTest, layoutTimeline, markEdit, panned, reachEdit, xOf, zoomed } from "./layout";
+import { Playhead } from "./playhead";
 import { inSeconds, timelineView } from "./view";
 
 const GUTTER = 92;
@@ -76,7 +77,7 @@ export function Timeline() {
       const seconds = Math.max(end.end === "before" ? entry.frame - reached : reached - entry.frame - entry.hold * view.fps, 0) / view.fps;
       return entry.pose ? { ...entry, [end.end]: seconds } : { ...entry, before: seconds, after: seconds };
     });
-    latest = layoutTimeline(view, shown, drags, store.figure.value?.character.tracks ?? [], store.frame.value, near);
+    latest = layoutTimeline(view, shown, drags, store.figure.value?.character.tracks ?? [], near);
     drawTimeline(target, latest, {
       selected: chosen.kind === "mark" ? chosen.id : null,
       key: store.keyChosen.value,
@@ -212,13 +213,14 @@ export function Timeline() {
         aria-label="Timeline: arrow keys step, drag bars to change when constraints hold, double-click to add one"
         aria-valuemin={0}
         aria-valuemax={store.frames.value - 1}
-        aria-valuenow={store.frame.value}
+        aria-valuenow={store.readFrame.value}
         onPointerDown={down}
         onPointerMove={move}
         onPointerUp={up}
         onPointerCancel={up}
         onDblClick={twice}
       />
+      <Playhead />
     </div>
   );
 }
@@ -244,5 +246,5 @@ export function addHold(track: Track, at: number): void {
 
 export function zoomTimeline(factor: number): void {
   const view: View | null = timelineView.peek();
-  if (view) timelineView.value = zoomed(view, factor, Math.max(latest?.playhead ?? view.gutter, view.gutter));
+  if (view) timelineView.value = zoomed(view, factor, Math.max(xOf(view, store.frame.peek()), view.gutter));
 }

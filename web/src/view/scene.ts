@@ -398,8 +398,11 @@ export class Theatre {
     const foot = this.uneven ? center.y - 0.55 * height : (store.figure.peek()?.level ?? 0);
     const aim = new THREE.Vector3(center.x, foot + 0.5 * height, center.z);
     // several characters are seen from the front, so that none hides another
-    const away = store.cast.peek().length > 1 ? new THREE.Vector3(-0.5, 0.5, 2.9) : new THREE.Vector3(1.35, 0.42, 1.6);
-    this.stage.look(aim.clone().add(away.multiplyScalar(height)), aim);
+    const several = store.cast.peek().length > 1;
+    const away = several ? new THREE.Vector3(-0.5, 0.5, 2.9) : new THREE.Vector3(1.35, 0.42, 1.6);
+    const tall = Math.max(height, ...(several ? store.cast.peek().map((actor) => actor.character.height) : []));
+    if (several) aim.y = foot + 0.5 * tall;
+    this.stage.look(aim.clone().add(away.multiplyScalar(tall)), aim);
   }
 
   /** Heading of a planted foot: from its joint to its ball. */
