@@ -153,7 +153,8 @@ export function addObject(kind: SceneObject["kind"]): void {
   const ahead = Math.min(store.frame.peek() + Math.round(0.9 * store.fps.peek()), track.frames - 1);
   const now = Math.min(store.frame.peek(), track.frames - 1);
   const [a, b] = [track.point(now, 0, [0, 0, 0]), track.point(ahead, 0, [0, 0, 0])];
-  const turn = Math.hypot(b[0] - a[0], b[2] - a[2]) > 0.1 ? Math.atan2(b[0] - a[0], b[2] - a[2]) : 0;
+  // across the way, in steps of 5°
+  const turn = Math.hypot(b[0] - a[0], b[2] - a[2]) > 0.1 ? (Math.round((Math.atan2(b[0] - a[0], b[2] - a[2]) * 36) / Math.PI) * Math.PI) / 36 : 0;
   const beside = kind === "doorway" || isPiece({ kind }) ? 0 : 0.9;
   const level = store.figure.peek()?.level ?? 0;
   const thing: SceneObject = {
