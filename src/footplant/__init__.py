@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from footplant.io import load, load_character, load_markers, save, save_markers
     from footplant.io.project import Project, load_project, save_project
     from footplant.kinematics import Kinematics
+    from footplant.live.clip_set import drive_set
     from footplant.markers import Markers
     from footplant.motion import Motion, concatenate, rest_motion
     from footplant.optical.solve import solve_markers
@@ -76,6 +77,7 @@ _HOMES = {
     "io": ("load", "load_character", "load_markers", "save", "save_markers"),
     "io.project": ("Project", "load_project", "save_project"),
     "kinematics": ("Kinematics",),
+    "live.clip_set": ("drive_set",),
     "markers": ("Markers",),
     "motion": ("Motion", "concatenate", "rest_motion"),
     "optical.solve": ("solve_markers",),
@@ -121,6 +123,7 @@ __all__ = [
     "blend",
     "concatenate",
     "contacts",
+    "drive_set",
     "fit",
     "join",
     "jump",

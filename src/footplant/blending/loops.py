@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from footplant.blending.common_character import contacts_of, floor_level
-from footplant.blending.compose import compose
+from footplant.blending.compose import RootPath, compose, root_reference
 from footplant.blending.distance import clouds, distances
 from footplant.blending.plants import hold_plants
 from footplant.blending.settings import LOOP
@@ -31,10 +31,11 @@ from footplant.skeleton import Character
 from footplant.wording import counted
 
 
-def find_loop(clip: Clip) -> tuple[float, float]:
+def find_loop(clip: Clip, turned: tuple[float, float] | None = None) -> tuple[float, float]:
     """Return the start and end in seconds of one cycle of a gait: the shortest whose ends are about as alike as any.
 
     Between equally good cycles the one nearest to the middle of the clip is chosen: people start and stop at the ends.
+    turned: radians by which the heading may change over the cycle, least and most; None: by any angle.
     """
     motion = clip.motion.resample(LOOP.rate)
     around = clouds(motion, clip.character)
@@ -42,6 +43,14 @@ def find_loop(clip: Clip) -> tuple[float, float]:
     rows, columns = np.arange(len(table))[:, None], np.arange(len(table))[None]
     length = columns - rows
     usual = (length >= LOOP.shortest * LOOP.rate) & (length <= LOOP.longest * LOOP.rate)
+    if turned is not None:
+        heading = RootPath.of(motion, root_reference(clip.character)).heading
+        change = heading[None] - heading[:, None]
+        usual &= (change >= turned[0]) & (change <= turned[1])
+        if not usual.any():
+            raise MotionError(
+                f"expected {clip.name!r} to turn by {turned[0]:.2f} to {turned[1]:.2f} radians within a cycle, got none"
+            )
     if not usual.any():
         raise MotionError(
             f"expected {clip.name!r} to last {LOOP.shortest} s or more to find a loop in, "

@@ -130,7 +130,13 @@ def lead_in(positions: NDArray, fps: float, height: float) -> int:
     # a motion has begun before a jump that ordinary steps precede
     apart = np.cumsum((steps[:first] > STILL) & (steps[:first] < JUMP)) == 0
     found = np.flatnonzero(jumps & apart)
-    return int(found[-1]) + 1 if len(found) else 0
+    if not len(found):
+        return 0
+    # some converters ease from the T-pose into the motion over a few frames: all of them are jumps
+    end = int(found[-1]) + 1
+    while end < first and steps[end] > max(JUMP, JUMP_SPEED / fps):
+        end += 1
+    return end
 
 
 def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float, otherwise: float) -> float:

@@ -10,19 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant.checks import real_number, shaped
 from footplant.clip import Clip
+from footplant.contacts.ground import Ground
 from footplant.errors import MotionError
+from footplant.live.foot_plan import BITS, FootPlanner
 from footplant.live.motion_set import MotionSet
-from footplant.live.settings import CONTROLLER
+from footplant.live.settings import CONTROLLER, FOOT_PLAN
 from footplant.live.tables import GAIT, Tables, build_tables
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
+
+if TYPE_CHECKING:
+    from footplant.live._foot_plan import FootState
 
 Direction = Literal["straight", "left", "right"]
 DIRECTIONS = get_args(Direction)
@@ -59,9 +64,14 @@ class ControllerState:
     steers: NDArray
     """Requested motions, their times and steering; the last `count` requests still have weight."""
     count: int
-    marks: NDArray
-    feet: NDArray
-    """State of the foot lock; see `_foot_lock.FootState`."""
+    feet: FootState
+    """What the feet do; see `_foot_plan`."""
+    aim: NDArray
+    """(5,) how the root is moved so that an action meets its target; see `_foot_plan.Requests`."""
+    looked: NDArray
+    """(2,) seconds before which a foot without a landing in sight is not looked at again."""
+    ground: Ground | None
+    """What it walks on; None: a level floor at height 0."""
     root: NDArray
     pose: NDArray
     planted: NDArray
@@ -76,6 +86,8 @@ class ControllerState:
     """Motion and steering that continue after an action."""
     waiting: tuple[int, float] | None = None
     """What was requested during an action that cannot be interrupted."""
+    changed: bool = False
+    """Whether something was requested since the feet were planned."""
 
     @property
     def phase(self) -> float:
@@ -86,6 +98,12 @@ class ControllerState:
     def facing(self) -> float:
         """Radians about the vertical; 0 faces +z, positive is to the left."""
         return float(self.numbers[3])
+
+    @property
+    def held(self) -> NDArray:
+        """(4,) bool: whether left heel, left ball, right heel and right ball are locked."""
+        bits = np.where(self.feet.flags[:, 0] == 1, 0, self.feet.flags[:, 1])
+        return np.stack([bits & 1, bits & 2], axis=1).ravel() > 0
 
     @property
     def busy(self) -> bool:
@@ -100,7 +118,7 @@ class Controller:
         """Pack the tables for the kernels; use `build_controller` to make one from clips."""
         self.spec, self.tables, self.character = spec, tables, tables.character
         from footplant.live import _controller as kernel
-        from footplant.live import _foot_lock as foot_lock
+        from footplant.live import _foot_plan as foot_plan
 
         motions, skeleton = tables.motions, tables.character.skeleton
         self._kinds = np.array([motion.kind for motion in motions], np.int64)
@@ -122,7 +140,7 @@ class Controller:
             tables.character.contacts.get(f"{side}_{part}", tables.character.contacts[f"{side}_ball"])
             for side in ("left", "right") for part in ("heel", "ball", "toe")
         ]  # fmt: skip
-        self._feet = foot_lock.FootTables(
+        self._feet = foot_plan.FootTables(
             skeleton.parents,
             skeleton.offsets[None],
             np.array([[limb.upper, limb.lower, limb.end] for limb in limbs], np.int64),
@@ -135,10 +153,14 @@ class Controller:
         self._blend_scratch = kernel.BlendScratch(
             np.zeros((count, joints, 4)), np.zeros((count, joints)), np.zeros(4), floats
         )
-        self._foot_scratch = foot_lock.FootScratch(
-            np.zeros((1, joints, 3)), np.zeros((1, joints, 4)), np.zeros((3, 3)), floats
+        self._foot_scratch = foot_plan.FootScratch(
+            np.zeros((1, joints, 3)), np.zeros((1, joints, 4)), np.zeros((2, 4, 3)), np.zeros((2, 11)), floats
         )
         self._old = np.zeros(count)
+        self._track = np.zeros((round(FOOT_PLAN.horizon / FOOT_PLAN.interval) + 1, 2, 24))
+        self._work = (np.zeros(count), self._blend_scratch, np.zeros((1, 3)), np.zeros((1, joints, 4)),
+                      foot_plan.FootScratch(*(np.zeros_like(array) for array in self._foot_scratch)))  # fmt: skip
+        self._planner = FootPlanner(self._feet, tables.character.height, tables.foot_acceleration)
 
     @property
     def names(self) -> list[str]:
@@ -146,9 +168,20 @@ class Controller:
         return self.spec.names()
 
     def init(
-        self, *, place: tuple[float, float] = (0.0, 0.0), facing: float = 0.0, begin: str | None = None
+        self,
+        *,
+        place: tuple[float, float] = (0.0, 0.0),
+        facing: float = 0.0,
+        begin: str | None = None,
+        ground: Ground | None = None,
     ) -> ControllerState:
-        """Return the state of a character at (x, z) on the floor, metres, with a facing in radians and a motion."""
+        """Return the state of a character at (x, z), metres, with a facing in radians and a motion.
+
+        ground: what it walks on (default: a level floor at height 0).
+        """
+        from footplant.kernels.fk import forward
+        from footplant.live._foot_plan import FootState
+
         first = begin or self.spec.begin or next(iter([*self.spec.idles, *self.spec.gaits]))
         if first in self.spec.actions:
             raise MotionError(f"expected to begin with a gait or an idle, got the action {first!r}")
@@ -165,8 +198,13 @@ class Controller:
             starts=np.zeros(HISTORY),
             steers=np.zeros(HISTORY),
             count=1,
-            marks=np.zeros((4, 7)),
-            feet=np.zeros((2, 12)),
+            feet=FootState(
+                np.zeros((2, 8), np.int64), np.zeros((2, 6)), np.zeros((2, 3, 6)), np.zeros((2, 4, 4)),
+                np.zeros((2, 3, 3)), np.zeros((2, 5, 3)), np.zeros((2, 3)), np.zeros(4),
+            ),
+            aim=np.zeros(5),
+            looked=np.zeros(2),
+            ground=ground,
             root=np.zeros((1, 3)),
             pose=np.zeros((1, joints, 4)),
             planted=np.zeros(4),
@@ -174,7 +212,11 @@ class Controller:
         )
         state.targets[0], state.steers[0], state.weights[motion] = motion, steer, 1.0
         self._set_phase(state, 0.0)
-        self._show(state, 0.0, steer)
+        self._blend(state, 0.0, steer)
+        scratch = self._foot_scratch
+        forward(self._feet.parents, self._feet.offsets, state.root, state.pose, scratch.positions, scratch.turns)
+        self._planner.place(state.feet, scratch, state.planted, state.now, ground)
+        self._pose_feet(state, 0.0)
         return state
 
     def request(self, state: ControllerState, name: str, direction: Direction = "straight") -> None:
@@ -205,7 +247,7 @@ class Controller:
         for _ in range(parts):
             self._decide(state)
             state.now += seconds / parts
-            self._show(state, seconds / parts, None)
+            self._show(state, seconds / parts)
         return state, ControllerPose(state.root[0], state.pose[0])
 
     def _wanted(self, name: str, direction: Direction) -> tuple[int, float]:
@@ -226,13 +268,10 @@ class Controller:
 
     def _decide(self, state: ControllerState) -> None:
         """Run the state machine: decide what ends and what starts now."""
-        if state.action is not None:
-            seconds = self.tables.motions[state.action].seconds
-            leave = seconds - self.tables.fade if seconds > 1.5 * self.tables.fade else 0.4 * seconds
-            if state.clocks[state.action] >= leave:
-                state.action = None
-                self._go(state, *(state.waiting or state.go_on))
-                state.waiting = None
+        if state.action is not None and state.clocks[state.action] >= self._leaves(state.action):
+            state.action = None
+            self._go(state, *(state.waiting or state.go_on))
+            state.waiting = None
         if state.pending is None or (state.action is not None and not self._action(state.action).interruptible):
             return
         number = state.pending
@@ -249,24 +288,35 @@ class Controller:
         state.action, state.pending = number, None
         self._ask(state, number, 0.0)
 
+    def _leaves(self, motion: int) -> float:
+        """Return the seconds of an action at which what follows it starts to fade in."""
+        seconds = self.tables.motions[motion].seconds
+        return seconds - self.tables.fade if seconds > 1.5 * self.tables.fade else 0.4 * seconds
+
+    def _entry(self, motion: int, seconds: float) -> float:
+        """Return the phase at which to enter a gait from a time of another motion."""
+        entries = self.tables.entries[motion]
+        return float(entries[min(int(seconds * CONTROLLER.bins), len(entries) - 1)])
+
     def _go(self, state: ControllerState, motion: int, steer: float) -> None:
         """Start a transition to a gait or an idle; a gait entered from another kind starts at the best phase."""
         state.go_on = motion, steer
         if self._kinds[motion] == GAIT and not state.weights[self._kinds == GAIT].any():
             now = int(state.weights.argmax())
-            entries = self.tables.entries[now]
-            entry = min(int(state.clocks[now] * CONTROLLER.bins), len(entries) - 1)
-            self._set_phase(state, float(entries[entry]))
+            self._set_phase(state, self._entry(now, state.clocks[now]))
         self._ask(state, motion, steer)
 
     def _set_phase(self, state: ControllerState, phase: float) -> None:
         """Set the phase of all gaits, none of which has weight."""
+        self._write_phase(state.numbers, state.clocks, phase)
+
+    def _write_phase(self, numbers: NDArray, clocks: NDArray, phase: float) -> None:
         from footplant.live._controller import warped
 
-        state.numbers[0] = phase
+        numbers[0] = phase
         for number, motion in enumerate(self.tables.motions):
             if motion.kind == GAIT:
-                state.clocks[number] = warped(self.tables.warp, number, phase) % motion.seconds
+                clocks[number] = warped(self.tables.warp, number, phase) % motion.seconds
 
     def _ask(self, state: ControllerState, motion: int, steer: float) -> None:
         last = state.count - 1
@@ -278,13 +328,10 @@ class Controller:
         elif state.count == HISTORY:
             last = HISTORY - 2
         state.targets[last + 1], state.starts[last + 1], state.steers[last + 1] = motion, state.now, steer
-        state.count = last + 2
+        state.count, state.changed = last + 2, True
 
-    def _show(self, state: ControllerState, seconds: float, steer: float | None) -> None:
-        """Compute weights, clocks, root and pose at the state's time, with feet locked."""
-        from footplant.live import _controller as kernel
-        from footplant.live import _foot_lock as foot_lock
-
+    def _show(self, state: ControllerState, seconds: float) -> None:
+        """Compute weights, clocks, root and pose at the state's time, with planned feet."""
         expired = 0
         while expired + 1 < state.count and state.starts[expired + 1] <= state.now - self.tables.fade:
             expired += 1
@@ -292,18 +339,93 @@ class Controller:
             for array in (state.targets, state.starts, state.steers):
                 array[: state.count - expired] = array[expired : state.count]
             state.count -= expired
+        self._blend(state, seconds, None)
+        self._plan_feet(state, self._pose_feet(state, seconds))
+
+    def _blend(self, state: ControllerState, seconds: float, steer: float | None) -> None:
+        """Compute weights, clocks, root and the mean pose, without feet."""
+        from footplant.live import _controller as kernel
+        from footplant.live import _foot_plan as foot_plan
+
         self._old[:] = state.weights
         turning = kernel.fade(
             state.targets, state.starts, state.steers, state.count, state.now, self.tables.fade, state.weights
         )
         playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
+        foot_plan.aim_root(state.aim, state.now, seconds, state.numbers)
         kernel.advance(
             self._motions, seconds, turning if steer is None else steer, self._old, playback, self._blend_scratch,
             state.root[0], state.pose[0],
         )  # fmt: skip
-        step = foot_lock.LockStep(seconds, CONTROLLER.ramp, 0.0, state.planted)
-        feet = foot_lock.FootState(state.marks, state.feet)
-        foot_lock.lock_feet(self._feet, step, feet, state.root, state.pose, self._foot_scratch)
+
+    def _pose_feet(self, state: ControllerState, seconds: float) -> int:
+        from footplant.live import _foot_plan as kernel
+
+        step = kernel.FeetStep(state.now, seconds, state.planted, self._planner.far, state.ground is None)
+        return kernel.pose_feet(self._feet, step, state.feet, state.root, state.pose, self._foot_scratch)
+
+    def _plan_feet(self, state: ControllerState, events: int) -> None:
+        """Plan swings: of feet that were released, after a request, and where no landing was in sight."""
+        from footplant.live import _foot_plan as kernel
+
+        feet, now = state.feet, state.now
+        track: NDArray | None = None
+        for foot in range(2):
+            event, flags, times = events >> (3 * foot) & 7, feet.flags[foot], feet.times[foot]
+            swinging = flags[kernel.SWING] == 1
+            late = times[0] + times[1] - now < FOOT_PLAN.shortest
+            again = swinging and not flags[kernel.LANDS] and now >= state.looked[foot]
+            if not (again or event or (swinging and state.changed and not (flags[kernel.LANDS] and late))):
+                continue
+            if event == kernel.FAR and now < state.looked[foot]:
+                continue
+            track = self._look_ahead(state) if track is None else track
+            state.looked[foot] = now + FOOT_PLAN.again
+            stepping = False
+            if not swinging:
+                planted = track[:, foot, BITS] > 0
+                if event & kernel.LOST:
+                    stepping = bool(planted[: round(FOOT_PLAN.step / FOOT_PLAN.interval)].all())
+                elif event & kernel.RELEASED:
+                    soon = planted[: round(FOOT_PLAN.again / FOOT_PLAN.interval)]
+                    if soon.any():
+                        # the blend hardly lifts it
+                        times[kernel.KEEP] = now + FOOT_PLAN.again
+                        continue
+                else:
+                    other = feet.flags[1 - foot, kernel.SWING] == 0 and now - feet.times[1 - foot, kernel.SINCE] > 0.05
+                    stays = bool(planted[: round(FOOT_PLAN.step / FOOT_PLAN.interval)].all())
+                    if not other or not stays or now - times[kernel.SINCE] < FOOT_PLAN.again:
+                        continue
+                    stepping = True
+                kernel.lift(self._feet, foot, now, feet, self._foot_scratch)
+            self._planner.swing(feet, foot, track, now, FOOT_PLAN.interval, state.ground, stepping=stepping)
+        state.changed = False
+
+    def _look_ahead(self, state: ControllerState) -> NDArray:
+        """Return the blended feet of the near future (N, 2, 24), if nothing else is requested."""
+        from footplant.live import _controller as kernel
+        from footplant.live import _foot_plan as foot_plan
+
+        targets, starts, steers = (
+            array[: state.count + 1].copy() for array in (state.targets, state.starts, state.steers)
+        )
+        count, clocks, numbers = state.count, state.clocks.copy(), state.numbers.copy()
+        if state.action is not None:
+            # the action ends by itself
+            motion, steer = state.waiting or state.go_on
+            left = self._leaves(state.action) - state.clocks[state.action]
+            if 0.0 <= left < FOOT_PLAN.horizon and count < len(targets):
+                targets[count], starts[count], steers[count] = motion, state.now + left, steer
+                count += 1
+                if self._kinds[motion] == GAIT and not state.weights[self._kinds == GAIT].any():
+                    self._write_phase(numbers, clocks, self._entry(state.action, self._leaves(state.action)))
+        requests = foot_plan.Requests(targets, starts, steers, count, self.tables.fade, state.aim)
+        playback = kernel.Playback(state.weights.copy(), numbers, clocks, state.planted.copy())
+        foot_plan.look_ahead(
+            self._motions, self._feet, requests, state.now, FOOT_PLAN.interval, playback, self._work, self._track
+        )
+        return self._track
 
 
 def build_controller(spec: MotionSet, clips: Mapping[str, Clip], character: Character | None = None) -> Controller:

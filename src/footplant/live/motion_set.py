@@ -17,6 +17,8 @@ MAX_FILE_BYTES = 16 * 2**20
 """A larger file is no motion set."""
 SET = "set:"
 """Prefix of motion sets that ship with the package: set:samples."""
+EFFECTORS = ("left_foot", "right_foot", "left_hand", "right_hand")
+"""What an action can aim."""
 TURN_RATE = 0.8
 """Radians per second by which a gait is steered to a side for which it has no clip."""
 
@@ -35,6 +37,10 @@ class Gait:
     """Clip of the same gait turning right."""
     turn: float = TURN_RATE
     """Radians per second by which it is steered where a side has no clip."""
+    left_loop: tuple[float, float] | None = None
+    """Seconds at which a cycle of the left turn starts and ends in its clip; None: detected."""
+    right_loop: tuple[float, float] | None = None
+    """The same of the right turn."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,10 @@ class Action:
     """Seconds that a gait may continue until its pose matches the start of the action; 0: start at once."""
     interruptible: bool = True
     """Whether another request interrupts it, or waits until it is over."""
+    effector: str | None = None
+    """What is aimed: left_foot, right_foot, left_hand or right_hand; None: detected, the limb that moves fastest."""
+    key: float | None = None
+    """Seconds in the clip at which the effector is at what it is aimed at; None: detected."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +102,9 @@ class MotionSet:
 
 _KEYS = {
     "": {"name", "character", "reference", "begin", "fade", "gaits", "idles", "actions"},
-    "gaits": {"clip", "loop", "left", "right", "turn"},
+    "gaits": {"clip", "loop", "left", "right", "turn", "left_loop", "right_loop"},
     "idles": {"clip"},
-    "actions": {"clip", "start", "stop", "wait", "interruptible"},
+    "actions": {"clip", "start", "stop", "wait", "interruptible", "effector", "key"},
 }
 
 
@@ -191,15 +201,20 @@ def _number(
 
 
 def _gait(table: Mapping[str, Any], where: str, place: str) -> Gait:
-    loop = table.get("loop")
-    if loop is not None:
-        numbers = isinstance(loop, list) and len(loop) == 2 and all(isinstance(n, int | float) for n in loop)
-        if not numbers or not 0 <= loop[0] < loop[1]:
-            raise FormatError(f"expected loop = [start, stop] in seconds, got {loop!r}", path=where, where=place)
-        loop = (float(loop[0]), float(loop[1]))
+    loops = [_interval(table, key, where, place) for key in ("loop", "left_loop", "right_loop")]
     left, right = (_text(table, side, where, place) for side in ("left", "right"))
     turn = _number(table, "turn", where, place, usual=TURN_RATE)
-    return Gait(_clip(table, where, place), loop, left, right, turn)
+    return Gait(_clip(table, where, place), loops[0], left, right, turn, loops[1], loops[2])
+
+
+def _interval(table: Mapping[str, Any], key: str, where: str, place: str) -> tuple[float, float] | None:
+    loop = table.get(key)
+    if loop is None:
+        return None
+    numbers = isinstance(loop, list) and len(loop) == 2 and all(isinstance(n, int | float) for n in loop)
+    if not numbers or not 0 <= loop[0] < loop[1]:
+        raise FormatError(f"expected {key} = [start, stop] in seconds, got {loop!r}", path=where, where=place)
+    return (float(loop[0]), float(loop[1]))
 
 
 def _action(table: Mapping[str, Any], where: str, place: str) -> Action:
@@ -211,4 +226,7 @@ def _action(table: Mapping[str, Any], where: str, place: str) -> Action:
     if not isinstance(interruptible, bool):
         raise FormatError(f"expected interruptible = true or false, got {interruptible!r}", path=where, where=place)
     wait = _number(table, "wait", where, place, usual=0.5)
-    return Action(_clip(table, where, place), start, stop, wait, interruptible)
+    effector, key = _text(table, "effector", where, place), _number(table, "key", where, place)
+    if effector is not None and effector not in EFFECTORS:
+        raise FormatError(f"expected effector among {', '.join(EFFECTORS)}; got {effector!r}", path=where, where=place)
+    return Action(_clip(table, where, place), start, stop, wait, interruptible, effector, key)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.contacts.detection import FEET
+from footplant.contacts.ground import Ground
 from footplant.errors import FormatError
 from footplant.live.controller import DIRECTIONS, Controller, Direction
 from footplant.motion import Motion
@@ -78,17 +79,21 @@ def drive(
     fps: float = 60.0,
     place: tuple[float, float] = (0.0, 0.0),
     facing: float = 0.0,
+    ground: Ground | None = None,
     progress: Progress | None = None,
 ) -> Drive:
-    """Play a script and record every frame. The character starts in the first request's motion."""
+    """Play a script and record every frame. The character starts in the first request's motion.
+
+    ground: what it walks on (default: a level floor at height 0).
+    """
     orders = parse_script(script, controller.names) if isinstance(script, str) else tuple(script)
     if not orders:
         raise FormatError("expected at least one request in the script, got none")
     if not (np.isfinite(fps) and fps > 0):
         raise FormatError(f"expected a positive number of frames a second, got {fps}")
     begin = orders[0].name if orders[0].name not in controller.spec.actions else None
-    state = controller.init(place=place, facing=facing, begin=begin)
-    frames = [(state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.marks[:, 0] > 0)]
+    state = controller.init(place=place, facing=facing, begin=begin, ground=ground)
+    frames = [(state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.held)]
     requests = []
     for number, order in enumerate(orders):
         if progress:
@@ -100,7 +105,7 @@ def drive(
         seconds = _LONGEST_ACTION if action else DEFAULT_SECONDS if order.seconds is None else order.seconds
         for _ in range(round(seconds * fps)):
             controller.step(state, 1.0 / fps)
-            frames.append((state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.marks[:, 0] > 0))
+            frames.append((state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.held))
             if action and not state.busy:
                 break
     root, rotations, weights, planted = (np.stack(column) for column in zip(*frames))

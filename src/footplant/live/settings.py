@@ -31,8 +31,77 @@ class ControllerSettings:
     """A phase of a gait matches the start of an action up to this many times the smallest frame distance."""
     longest_step: float = 0.05
     """Seconds; a longer step is divided."""
-    ramp: float = 0.15
-    """Seconds in which a released foot returns to the motion."""
+
+
+@dataclass(frozen=True)
+class FootPlanSettings:
+    """How steps of a driven character are planned (`foot_plan`). Chosen on `benchmarks/drive_scripts.py`."""
+
+    horizon: float = 0.8
+    """Seconds that are predicted; a swing whose landing is farther away is planned when it comes near."""
+    interval: float = 1.0 / 60.0
+    """Seconds between predicted frames."""
+    added_acceleration: float = 0.4
+    """Largest acceleration that the correction of a swing may add, as a fraction of the clips' own; a landing is
+    delayed for it."""
+    delay: float = 0.25
+    """Seconds by which a landing is delayed at most."""
+    shortest: float = 0.05
+    """Seconds; shortest swing."""
+    lasting: float = 0.05
+    """Seconds for which a foot must stay planted after a landing: shorter ones are passed over."""
+    mean: float = 0.3
+    """Seconds of a stance over which the blended foot's position is averaged to place it."""
+    bias: float = 0.05
+    """Body heights by which that mean may move a landing."""
+    free: float = 0.35
+    """Seconds in which a foot returns to the blended motion when no landing is in sight."""
+    again: float = 0.1
+    """Seconds after which such a foot, or one that should step, is looked at again."""
+    far: float = 0.07
+    """Body heights that a standing foot may be from the blended one before it takes a step by itself."""
+    step: float = 0.35
+    """Seconds of such a step."""
+    lift: float = 0.03
+    """Body heights that such a step is lifted."""
+    touchdown: float = 0.006
+    """Seconds; times the clips' own acceleration of feet, the speed at which a foot touches down (0.7 m/s for a set
+    with a run). At 0, feet creep to their places, which counts as skating."""
+    touchdown_share: float = 2.0
+    """Per second; times the length of a step, the most of that speed."""
+    clear: float = 0.006
+    """Body heights of clearance in the middle of a swing."""
+    highest: float = 0.25
+    """Body heights that a swing is lifted at most over obstacles."""
+
+
+@dataclass(frozen=True)
+class ClipSetSettings:
+    """What a clip is (`clip_set`). Chosen on 29 clips of five sources: walks, runs, kicks, punches, jumps, dances."""
+
+    travels: float = 0.2
+    """Body heights per second that a gait travels at least; the slowest sneaking walk has 0.39, dances have 0.01."""
+    closes: float = 0.03
+    """Body heights by which the ends of a cycle differ at most: walks and runs 0.007 to 0.024, others 0.04 and more."""
+    repeats: tuple[float, float] = (0.08, 0.2)
+    """Body heights that half, and nine tenths, of a gait's frames are at most from the nearest frame of its cycle.
+    Someone who walks up to a box and lifts it has 0.05 and 0.28."""
+    straight: float = 0.2
+    """Radians by which a straight cycle turns at most."""
+    turning: float = 0.4
+    """Radians per second from which a cycle turns."""
+    sharpest: float = 2.5
+    """Radians per second of the sharpest turn that is looped."""
+    alike: float = 0.35
+    """Largest logarithm of the ratio of speeds, or of cycle lengths, of a gait and its turn."""
+    spot: float = 0.12
+    """Body heights within which the hips of an idle stay."""
+    calm: float = 0.6
+    """Body heights per second that hands and feet of an idle reach at most relative to the hips."""
+    before: tuple[float, float] = (0.5, 2.0)
+    """Seconds before the key moment between which an action starts, where the body moves least."""
+    after: tuple[float, float] = (0.5, 1.6)
+    """Seconds after the key moment between which it stops."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +202,8 @@ class CalibrationPoseSettings:
 
 
 CONTROLLER = ControllerSettings()
+CLIP_SET = ClipSetSettings()
+FOOT_PLAN = FootPlanSettings()
 CLOCK = ClockSettings()
 STREAM = StreamSettings()
 CALIBRATION_POSE = CalibrationPoseSettings()

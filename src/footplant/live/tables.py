@@ -78,6 +78,8 @@ class Tables:
     """For each motion (phases,) bool: phases of a gait that match its start; empty for gaits and loops."""
     fade: float
     """Seconds of a transition."""
+    foot_acceleration: float
+    """Metres per second squared; the largest acceleration of an ankle in any gait."""
 
     def index(self, name: str) -> int:
         """Return the index of a motion; the error lists all names."""
@@ -103,7 +105,8 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
     for name, gait in spec.gaits.items():
         for label, file in ((name, gait.clip), (f"{name} left", gait.left), (f"{name} right", gait.right)):
             if file is not None:
-                loops[label], contacts[label] = _loop(clips[file], gait.loop if label == name else None, label)
+                ends = {name: gait.loop, f"{name} left": gait.left_loop, f"{name} right": gait.right_loop}[label]
+                loops[label], contacts[label] = _loop(clips[file], ends, label)
     labels = list(loops)
     reference = None if spec.reference is None else labels.index(spec.reference)
     registered = register(
@@ -129,7 +132,8 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
         motions.append(_playable(name, ONCE, part.motion, character, contacts_of(part)))
     warp = _warp(registered.curve, len(labels), motions)
     entries, openings = _entries(registered.clips[registered.reference], motions, character)
-    return Tables(character, tuple(motions), warp, entries, openings, _fade(spec, motions, character))
+    fade = _fade(spec, motions, character)
+    return Tables(character, tuple(motions), warp, entries, openings, fade, _foot_acceleration(motions, character))
 
 
 def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Clip, Contacts | None]:
@@ -236,6 +240,17 @@ def as_motion(motion: PlayableMotion, character: Character) -> Motion:
     rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], facing), rotations[:, 0])
     root = np.column_stack([motion.floor[:, 0], motion.height, motion.floor[:, 1]])
     return Motion(character.skeleton, root, rotation.normalize(rotations), CONTROLLER.rate)
+
+
+def _foot_acceleration(motions: list[PlayableMotion], character: Character) -> float:
+    """Return the largest acceleration of an ankle in any gait, metres per second squared, at 60 frames per second."""
+    roles, found = character.require_roles(), [1.0]
+    for motion in motions:
+        if motion.kind == GAIT:
+            ankles = Kinematics(as_motion(motion, character)).positions[:, [roles["left_foot"], roles["right_foot"]]]
+            second = (ankles[4:] - 2.0 * ankles[2:-2] + ankles[:-4]) * (CONTROLLER.rate / 2.0) ** 2
+            found.append(float(np.linalg.norm(second, axis=2).max(initial=0.0)))
+    return max(found)
 
 
 def _fade(spec: MotionSet, motions: list[PlayableMotion], character: Character) -> float:

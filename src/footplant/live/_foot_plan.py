@@ -1,0 +1,764 @@
+"""Compiled feet of a driven character: planted feet stay exactly where they landed, swinging feet follow planned paths.
+
+A stance holds one point of the foot exactly (the anchor): the heel when it strikes, the ball when the heel has left the
+ground. While both are down, foot and toes do not rotate, so neither moves. A swing adds a shift s(t) to the blended
+ankle: a polynomial of degree five in time from the stance's shift to the planned landing, where it cancels the velocity
+that the blended foot still has. `look_ahead` predicts the blended feet, so that landings are known before they happen;
+plans are made in `footplant.live.foot_plan`. The legs follow by two-bone IK.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from footplant.kernels import jit
+from footplant.kernels.fk import forward
+from footplant.kernels.limb import UP, Hinge, LimbAim, LimbPose, aim, reach
+from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.live._controller import FACING, BlendScratch, MotionTables, Playback, X, Z, advance, ease, fade
+
+# columns of `FootState.flags`: in swing, points that are held (bits: heel 1, ball 2), the anchor (0 heel, 1 ball),
+# rotation frozen, toes held, heel barred until the foot is released, whether the swing has a landing, its first bits
+SWING, HELD, ANCHOR, FROZEN, TOES, BARRED, LANDS, FIRST = 0, 1, 2, 3, 4, 5, 6, 7
+# columns of `FootState.times`, seconds: start and length of the swing, age of the rotation's (since the held points
+# changed) and of the toes' fade, until when a release is ignored, since when the foot stands or swings
+START, LENGTH, TURN_AGE, TOE_AGE, KEEP, SINCE = 0, 1, 2, 3, 4, 5
+# rows of `FootState.turns`: quaternions of the foot when it began to settle, and flat; of the toes relative to the flat
+# foot, and in the world while the ball is held
+FROM, FLAT, TOE_LOCAL, TOE_WORLD = 0, 1, 2, 3
+# rows of `FootState.fades`: rotation vectors of the foot's correction at the start and the end, and of the toes'
+TURN_START, TURN_END, TOE_START = 0, 1, 2
+# rows of `FootState.places`: marks of heel, ball and toe tip; shift shown; its velocity; ankle shown
+SHIFT, SPEED = 3, 4
+# columns of `FootState.levels`, metres: ground at the last and at the next stance, height that a swing is lifted
+BEFORE, AFTER, LIFT = 0, 1, 2
+# entries of `FootState.body`: metres and metres per second by which the body is raised with the ground, and lowered
+BASE, BASE_SPEED, DROP, DROP_SPEED = 0, 1, 2, 3
+RELEASED, LOST, FAR = 1, 2, 4
+"""Events of a foot: no point is planted any more; its leg cannot reach; its correction is large."""
+SETTLE = 0.09
+"""Seconds in which a foot settles flat on the ground when its second point comes down."""
+DWELL = 0.12
+"""Seconds for which the points that a standing foot holds do not change."""
+FOLLOW = 0.25
+"""Seconds in which a foot that has been flat follows the blended rotation again."""
+STRAIGHT = 0.998
+"""Fraction of the leg's length that a locked foot may use; beyond it the heel is raised."""
+SOFT = 0.985
+"""Fraction of the leg's length from which the body is lowered, smoothly."""
+STEEPEST = 0.95
+"""Radians by which a heel is raised about the ball of its foot so that the leg reaches."""
+LOWEST = 0.08
+"""Leg lengths by which the body is lowered at most so that a leg reaches; beyond it the foot is released."""
+BODY_HALF_LIFE, DROP_HALF_LIFE = 0.1, 0.06
+"""Seconds; half-lives of the critically damped springs by which the body follows the ground, and is lowered."""
+LOWER = 0.7
+"""How much of the body's height over the ground is that over the lower foot."""
+MOST_BEND = 2.8
+"""Radians; largest bend of the knee."""
+
+
+class FootTables(NamedTuple):
+    """Legs and feet of a character."""
+
+    parents: np.ndarray
+    """(J,)"""
+    offsets: np.ndarray
+    """(1, J, 3) metres."""
+    legs: np.ndarray
+    """(2, 3) hip, knee, ankle."""
+    axes: np.ndarray
+    """(2, 3) hinge axes of the knees."""
+    points: np.ndarray
+    """(6,) joints of heel, ball and toe tip of the left and the right foot."""
+    arms: np.ndarray
+    """(6, 3) their offsets, metres."""
+
+
+class FootState(NamedTuple):
+    """State between frames; rows are the left and the right foot."""
+
+    flags: np.ndarray
+    """(2, 8) int64"""
+    times: np.ndarray
+    """(2, 6)"""
+    path: np.ndarray
+    """(2, 3, 6) coefficients of the shift of a swing over seconds since its start, x, y, z."""
+    turns: np.ndarray
+    """(2, 4, 4)"""
+    fades: np.ndarray
+    """(2, 3, 3)"""
+    places: np.ndarray
+    """(2, 5, 3)"""
+    levels: np.ndarray
+    """(2, 3)"""
+    body: np.ndarray
+    """(4,)"""
+
+
+class FootScratch(NamedTuple):
+    """Work arrays."""
+
+    positions: np.ndarray
+    """(1, J, 3)"""
+    turns: np.ndarray
+    """(1, J, 4)"""
+    rel: np.ndarray
+    """(2, 4, 3) heel, ball, toe tip and toe joint relative to the ankle, blended."""
+    goals: np.ndarray
+    """(2, 11) ankle's goal, foot's correction (quaternion), toes' rotation in the world (quaternion)."""
+    floats: np.ndarray
+    """(36,)"""
+
+
+class FeetStep(NamedTuple):
+    """What one frame asks of the feet."""
+
+    now: float
+    """Seconds."""
+    seconds: float
+    """Since the frame before."""
+    planted: np.ndarray
+    """(4,) weights with which heels and balls are planted, left and right."""
+    far: float
+    """Metres of correction from which a standing foot should step."""
+    level: bool
+    """Whether the ground is a level floor at height 0."""
+
+
+class Requests(NamedTuple):
+    """The requests of a character, and how it is moved to aim."""
+
+    targets: np.ndarray
+    starts: np.ndarray
+    steers: np.ndarray
+    count: int
+    fade: float
+    """Seconds of a transition."""
+    aim: np.ndarray
+    """(5,) start and length, seconds; x, z, metres, and radians by which the root is moved over that time."""
+
+
+@jit
+def quintic(coefficients, tau):
+    """Return a polynomial of degree five and its first two derivatives; coefficients (6,), lowest first."""
+    c = coefficients
+    value = c[0] + tau * (c[1] + tau * (c[2] + tau * (c[3] + tau * (c[4] + tau * c[5]))))
+    first = c[1] + tau * (2 * c[2] + tau * (3 * c[3] + tau * (4 * c[4] + tau * 5 * c[5])))
+    second = 2 * c[2] + tau * (6 * c[3] + tau * (12 * c[4] + tau * 20 * c[5]))
+    return value, first, second
+
+
+@jit
+def smoother(u):
+    """Return 10u³ − 15u⁴ + 6u⁵ for u clamped to 0 … 1: zero velocity and acceleration at both ends."""
+    u = min(max(u, 0.0), 1.0)
+    return u * u * u * (10.0 + u * (6.0 * u - 15.0))
+
+
+@jit
+def spring(body, place, goal, half_life, seconds):
+    """Move a value and its velocity, body[place : place + 2], towards a goal: a critically damped spring."""
+    y = 2.0 * math.log(2.0) / half_life
+    offset = body[place] - goal
+    speed = body[place + 1] + offset * y
+    decay = math.exp(-y * seconds)
+    body[place + 1] = decay * (body[place + 1] - speed * y * seconds)
+    body[place] = decay * (offset + speed * seconds) + goal
+
+
+@jit
+def aim_root(aim, now, seconds, numbers):
+    """Move and turn the root by what it has to be moved between two times so that an action meets its target."""
+    if aim[1] <= 0.0:
+        return
+    share = smoother((now - aim[0]) / aim[1]) - smoother((now - seconds - aim[0]) / aim[1])
+    numbers[X] += share * aim[2]
+    numbers[Z] += share * aim[3]
+    numbers[FACING] += share * aim[4]
+
+
+@jit
+def look_ahead(tables, feet, requests, now, interval, playback, work, track):
+    """Predict the blended feet, without corrections, if nothing else is requested.
+
+    playback: copies, changed in place. work: (old weights, blend scratch, root (1, 3), pose (1, J, 4), foot scratch).
+    track (N, 2, 24): for each time now + n·interval and foot: heel, ball, toe tip, ankle, hip (3 each), rotations of
+    foot and toes (4 each), and which points are planted (bits: heel 1, ball 2).
+    """
+    old, scratch, root, pose, foot_scratch = work
+    for n in range(track.shape[0]):
+        time = now + n * interval
+        old[:] = playback.weights
+        steer = fade(
+            requests.targets, requests.starts, requests.steers, requests.count, time, requests.fade, playback.weights
+        )
+        seconds = interval if n > 0 else 0.0
+        aim_root(requests.aim, time, seconds, playback.numbers)
+        advance(tables, seconds, steer, old, playback, scratch, root[0], pose[0])
+        forward(feet.parents, feet.offsets, root, pose, foot_scratch.positions, foot_scratch.turns)
+        positions, turns = foot_scratch.positions, foot_scratch.turns
+        for foot in range(2):
+            write_relative(feet, foot, foot_scratch)
+            hip, ankle = feet.legs[foot, 0], feet.legs[foot, 2]
+            for k in range(3):
+                for p in range(3):
+                    track[n, foot, 3 * p + k] = positions[0, ankle, k] + foot_scratch.rel[foot, p, k]
+                track[n, foot, 9 + k] = positions[0, ankle, k]
+                track[n, foot, 12 + k] = positions[0, hip, k]
+            for k in range(4):
+                track[n, foot, 15 + k] = turns[0, ankle, k]
+                track[n, foot, 19 + k] = turns[0, feet.points[3 * foot + 1], k]
+            bits = 0.0
+            if playback.planted[2 * foot] >= 0.5:
+                bits += 1.0
+            if playback.planted[2 * foot + 1] >= 0.5:
+                bits += 2.0
+            track[n, foot, 23] = bits
+
+
+@jit
+def write_relative(tables, foot, scratch):
+    """Write heel, ball, toe tip and toe joint relative to the ankle to `scratch.rel`."""
+    positions, turns, rel = scratch.positions, scratch.turns, scratch.rel
+    ankle = positions[0, tables.legs[foot, 2]]
+    for p in range(3):
+        j, arm = tables.points[3 * foot + p], tables.arms[3 * foot + p]
+        vx, vy, vz = rotate(turns[0, j, 0], turns[0, j, 1], turns[0, j, 2], turns[0, j, 3], arm[0], arm[1], arm[2])
+        rel[foot, p, 0] = positions[0, j, 0] + vx - ankle[0]
+        rel[foot, p, 1] = positions[0, j, 1] + vy - ankle[1]
+        rel[foot, p, 2] = positions[0, j, 2] + vz - ankle[2]
+    toes = tables.points[3 * foot + 1]
+    for k in range(3):
+        rel[foot, 3, k] = positions[0, toes, k] - ankle[k]
+
+
+@jit
+def has_toes(tables, foot):
+    """Return whether the ball of the foot is on a toe joint that hangs from the ankle."""
+    ankle, toes = tables.legs[foot, 2], tables.points[3 * foot + 1]
+    return toes != ankle and tables.parents[toes] == ankle
+
+
+@jit
+def pose_feet(tables, step, state, root, pose, scratch):
+    """Pose both feet of a blended frame; return events as bits, three for each foot.
+
+    root (1, 3) and pose (1, J, 4) are changed in place.
+    """
+    forward(tables.parents, tables.offsets, root, pose, scratch.positions, scratch.turns)
+    body, positions = state.body, scratch.positions
+    events = 0
+    low, high = 1e9, -1e9
+    for foot in range(2):
+        write_relative(tables, foot, scratch)
+        if state.flags[foot, SWING] == 1:
+            _swing(tables, step, foot, state, scratch)
+        if state.flags[foot, SWING] == 0:
+            events |= _stand(tables, step, foot, state, scratch) << (3 * foot)
+        level = state.levels[foot, BEFORE]
+        if state.flags[foot, SWING] == 1 and state.times[foot, LENGTH] > 0.0:
+            share = smoother((step.now - state.times[foot, START]) / state.times[foot, LENGTH])
+            level += share * (state.levels[foot, AFTER] - level)
+        low, high = min(low, level), max(high, level)
+    spring(body, BASE, LOWER * low + (1.0 - LOWER) * high, BODY_HALF_LIFE, step.seconds)
+    # lower the body where a leg does not reach
+    soft = hard = 0.0
+    for foot in range(2):
+        hip = positions[0, tables.legs[foot, 0]]
+        length = _leg_length(tables, foot, positions)
+        goal = scratch.goals[foot]
+        if state.flags[foot, SWING] == 0:
+            _raise_heel(tables, foot, state, hip, body[BASE] - body[DROP], STRAIGHT * length, scratch)
+            if _note_shift(tables, step, foot, state, scratch):
+                events |= FAR << (3 * foot)
+        across = math.sqrt((hip[0] - goal[0]) ** 2 + (hip[2] - goal[2]) ** 2)
+        above = hip[1] + body[BASE] - goal[1]
+        lost = state.flags[foot, SWING] == 0 and across >= STRAIGHT * length
+        near = SOFT * length
+        want = above - math.sqrt(max(near * near - across * across, 0.0))
+        soft = max(soft, min(want, LOWEST * length))
+        if state.flags[foot, SWING] == 0 and not lost:
+            near = STRAIGHT * length
+            want = above - math.sqrt(near * near - across * across)
+            if want > LOWEST * length:
+                lost = True
+            else:
+                hard = max(hard, want)
+        if lost:
+            events |= LOST << (3 * foot)
+    spring(body, DROP, soft, DROP_HALF_LIFE, step.seconds)
+    if body[DROP] < hard:
+        body[DROP] = hard
+    up = body[BASE] - body[DROP]
+    root[0, 1] += up
+    for j in range(positions.shape[1]):
+        positions[0, j, 1] += up
+    for foot in range(2):
+        goal = scratch.goals[foot]
+        _place_leg(tables, foot, (goal[0], goal[1], goal[2]), (goal[3], goal[4], goal[5], goal[6]), pose, scratch)
+        _place_toes(tables, foot, pose, scratch)
+    return events
+
+
+@jit
+def _leg_length(tables, foot, positions):
+    hip, knee, ankle = tables.legs[foot, 0], tables.legs[foot, 1], tables.legs[foot, 2]
+    upper = lower = 0.0
+    for k in range(3):
+        upper += (positions[0, hip, k] - positions[0, knee, k]) ** 2
+        lower += (positions[0, knee, k] - positions[0, ankle, k]) ** 2
+    return math.sqrt(upper) + math.sqrt(lower)
+
+
+@jit
+def _fade_turn(fades, share):
+    """Return the quaternion of a correction between its start and its end; fades (2+, 3) rotation vectors."""
+    a, b = fades[TURN_START], fades[TURN_END]
+    return exp(a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2]))
+
+
+@jit
+def _swing(tables, step, foot, state, scratch):
+    """Write the goal of a swinging foot, or land it."""
+    flags, times, places, goal = state.flags[foot], state.times[foot], state.places[foot], scratch.goals[foot]
+    ankle = scratch.positions[0, tables.legs[foot, 2]]
+    tau = step.now - times[START]
+    landed = flags[LANDS] == 1 and tau >= times[LENGTH] - 1e-9
+    tau = min(tau, times[LENGTH])
+    u = tau / max(times[LENGTH], 1e-9)
+    for k in range(3):
+        value, speed, _ = quintic(state.path[foot, k], tau)
+        places[SHIFT, k], places[SPEED, k] = value, speed
+    lift = state.levels[foot, LIFT]
+    places[SHIFT, 1] += lift * 16.0 * u * u * (1.0 - u) * (1.0 - u)
+    places[SPEED, 1] += lift * 32.0 * u * (1.0 - u) * (1.0 - 2.0 * u) / max(times[LENGTH], 1e-9)
+    cw, cx, cy, cz = _fade_turn(state.fades[foot], smoother(u))
+    for k in range(3):
+        goal[k] = ankle[k] + places[SHIFT, k]
+    goal[3], goal[4], goal[5], goal[6] = cw, cx, cy, cz
+    times[TOE_AGE] += step.seconds
+    _write_toes(tables, foot, state, scratch, smoother(2.0 * u - 1.0) if flags[LANDS] == 1 else 0.0)
+    if step.level and not landed:
+        # a sole that would sink into a level floor is raised
+        low = 0.0
+        for p in range(3):
+            _, y, _ = _point(tables, foot, p, scratch)
+            low = min(low, y)
+        goal[1] -= low
+    if not landed:
+        return
+    # the anchor stays where it is now, at the height of the planned mark
+    flags[SWING], flags[HELD], flags[FROZEN], flags[TOES], flags[BARRED] = 0, 0, 0, 2, 0
+    flags[ANCHOR] = 0 if flags[FIRST] & 1 else 1
+    px, _, pz = _point(tables, foot, flags[ANCHOR], scratch)
+    dx, dz = px - places[flags[ANCHOR], 0], pz - places[flags[ANCHOR], 2]
+    for p in range(3):
+        places[p, 0] += dx
+        places[p, 2] += dz
+    times[SINCE], times[TURN_AGE] = step.now, 0.0
+    times[KEEP] = step.now + 0.05
+    state.levels[foot, BEFORE] = state.levels[foot, AFTER]
+    # the correction of the rotation stays at its end until the foot settles
+    for k in range(3):
+        state.fades[foot, TURN_START, k] = state.fades[foot, TURN_END, k]
+    _hold(tables, foot, state, scratch, flags[FIRST])
+
+
+@jit
+def _write_toes(tables, foot, state, scratch, flat):
+    """Write the toes' rotation in the world to the goal: blended with a fading correction, or, by a share, flat."""
+    goal, toes, vector = scratch.goals[foot], tables.points[3 * foot + 1], state.fades[foot, TOE_START]
+    own, left = scratch.turns[0, toes], 1.0 - ease(state.times[foot, TOE_AGE] / FOLLOW)
+    bw, bx, by, bz = multiply(goal[3], goal[4], goal[5], goal[6], own[0], own[1], own[2], own[3])
+    ew, ex, ey, ez = exp(left * vector[0], left * vector[1], left * vector[2])
+    tw, tx, ty, tz = multiply(ew, ex, ey, ez, bw, bx, by, bz)
+    if flat > 0.0:
+        rw, rx, ry, rz = _foot_turn(tables, foot, scratch)
+        local = state.turns[foot, TOE_LOCAL]
+        fw, fx, fy, fz = multiply(rw, rx, ry, rz, local[0], local[1], local[2], local[3])
+        dw, dx, dy, dz = multiply(fw, fx, fy, fz, tw, -tx, -ty, -tz)
+        vx, vy, vz = log(dw, dx, dy, dz)
+        ew, ex, ey, ez = exp(flat * vx, flat * vy, flat * vz)
+        tw, tx, ty, tz = multiply(ew, ex, ey, ez, tw, tx, ty, tz)
+    goal[7], goal[8], goal[9], goal[10] = tw, tx, ty, tz
+
+
+@jit
+def _point(tables, foot, p, scratch):
+    """Return the position of heel (0), ball (1) or toe tip (2) by the current goal."""
+    goal, rel = scratch.goals[foot], scratch.rel[foot]
+    if p == 0 or not has_toes(tables, foot):
+        vx, vy, vz = rotate(goal[3], goal[4], goal[5], goal[6], rel[p, 0], rel[p, 1], rel[p, 2])
+        return goal[0] + vx, goal[1] + vy, goal[2] + vz
+    vx, vy, vz = rotate(goal[3], goal[4], goal[5], goal[6], rel[3, 0], rel[3, 1], rel[3, 2])
+    arm = tables.arms[3 * foot + p]
+    wx, wy, wz = rotate(goal[7], goal[8], goal[9], goal[10], arm[0], arm[1], arm[2])
+    return goal[0] + vx + wx, goal[1] + vy + wy, goal[2] + vz + wz
+
+
+@jit
+def _put_anchor(tables, foot, state, scratch):
+    """Move the goal so that the anchor is at its mark."""
+    goal, p = scratch.goals[foot], state.flags[foot, ANCHOR]
+    px, py, pz = _point(tables, foot, p, scratch)
+    mark = state.places[foot, p]
+    goal[0] += mark[0] - px
+    goal[1] += mark[1] - py
+    goal[2] += mark[2] - pz
+
+
+@jit
+def _foot_turn(tables, foot, scratch):
+    """Return the rotation of the foot in the world by the current goal."""
+    goal, turn = scratch.goals[foot], scratch.turns[0, tables.legs[foot, 2]]
+    return multiply(goal[3], goal[4], goal[5], goal[6], turn[0], turn[1], turn[2], turn[3])
+
+
+@jit
+def _hold(tables, foot, state, scratch, held):
+    """Change which points are held: settle, roll or hold the toes from the foot's current pose on."""
+    flags, times, places, turns = state.flags[foot], state.times[foot], state.places[foot], state.turns[foot]
+    before, goal = flags[HELD], scratch.goals[foot]
+    flags[HELD] = held
+    rw, rx, ry, rz = _foot_turn(tables, foot, scratch)
+    if held == 3:
+        if before == 0:
+            flags[ANCHOR] = 0
+        heel = _point(tables, foot, 0, scratch)
+        ball = _point(tables, foot, 1, scratch)
+        line = (ball[0] - heel[0], ball[1] - heel[1], ball[2] - heel[2])
+        flat = math.sqrt(line[0] * line[0] + line[2] * line[2])
+        rise = places[1, 1] - places[0, 1]
+        aw, ax, ay, az = 1.0, 0.0, 0.0, 0.0
+        if flat > 1e-4:
+            aw, ax, ay, az = aim(line, (line[0], rise, line[2]), UP)
+        turns[FROM, 0], turns[FROM, 1], turns[FROM, 2], turns[FROM, 3] = rw, rx, ry, rz
+        qw, qx, qy, qz = multiply(aw, ax, ay, az, rw, rx, ry, rz)
+        turns[FLAT, 0], turns[FLAT, 1], turns[FLAT, 2], turns[FLAT, 3] = qw, qx, qy, qz
+        flags[FROZEN], times[TURN_AGE] = 1, 0.0
+        # the toes settle with the foot
+        turns[TOE_LOCAL, 0], turns[TOE_LOCAL, 1], turns[TOE_LOCAL, 2], turns[TOE_LOCAL, 3] = multiply(
+            rw, -rx, -ry, -rz, goal[7], goal[8], goal[9], goal[10]
+        )
+        flags[TOES] = 2
+        return
+    if held == 0:
+        return
+    anchor = 0 if held == 1 else 1
+    if anchor != flags[ANCHOR] or before == 3:
+        px, py, pz = _point(tables, foot, anchor, scratch)
+        places[anchor, 0], places[anchor, 1], places[anchor, 2] = px, py, pz
+        flags[ANCHOR] = anchor
+    if flags[FROZEN] == 1:
+        # follow the blended rotation again, from here
+        flags[FROZEN] = 0
+        turn = scratch.turns[0, tables.legs[foot, 2]]
+        dw, dx, dy, dz = multiply(rw, rx, ry, rz, turn[0], -turn[1], -turn[2], -turn[3])
+        fades = state.fades[foot]
+        fades[TURN_START, 0], fades[TURN_START, 1], fades[TURN_START, 2] = log(dw, dx, dy, dz)
+        fades[TURN_END, :] = 0.0
+    times[TURN_AGE] = 0.0
+    if held == 2:
+        # toes stay on the ground while the heel rises
+        for k in range(4):
+            turns[TOE_WORLD, k] = goal[7 + k]
+        flags[TOES] = 1
+    elif flags[TOES] == 1:
+        release_toes(tables, foot, state, scratch)
+
+
+@jit
+def release_toes(tables, foot, state, scratch):
+    """Let held toes follow the blended motion again, from where they are."""
+    goal, toes = scratch.goals[foot], tables.points[3 * foot + 1]
+    turn = scratch.turns[0, toes]
+    bw, bx, by, bz = multiply(goal[3], goal[4], goal[5], goal[6], turn[0], turn[1], turn[2], turn[3])
+    dw, dx, dy, dz = multiply(goal[7], goal[8], goal[9], goal[10], bw, -bx, -by, -bz)
+    vector = state.fades[foot, TOE_START]
+    vector[0], vector[1], vector[2] = log(dw, dx, dy, dz)
+    state.flags[foot, TOES], state.times[foot, TOE_AGE] = 0, 0.0
+
+
+@jit
+def lift(tables, foot, now, state, scratch):
+    """Turn a standing foot into a swinging one whose corrections start as they are; its path is still to be written."""
+    flags, goal, fades = state.flags[foot], scratch.goals[foot], state.fades[foot]
+    if flags[TOES] > 0:
+        release_toes(tables, foot, state, scratch)
+    fades[TURN_START, 0], fades[TURN_START, 1], fades[TURN_START, 2] = log(goal[3], goal[4], goal[5], goal[6])
+    flags[SWING], flags[HELD], flags[FROZEN], flags[BARRED] = 1, 0, 0, 0
+    state.times[foot, SINCE] = now
+
+
+@jit
+def land(tables, foot, now, state, scratch, held):
+    """Let a foot stand at its marks at once, as blended."""
+    flags = state.flags[foot]
+    forward_goal(tables, foot, scratch)
+    flags[SWING], flags[HELD], flags[FROZEN], flags[TOES], flags[BARRED] = 0, 0, 0, 0, 0
+    flags[ANCHOR] = 0 if held & 1 else 1
+    state.fades[foot, :, :] = 0.0
+    state.times[foot, SINCE], state.times[foot, KEEP] = now, now
+    _hold(tables, foot, state, scratch, held)
+
+
+@jit
+def forward_goal(tables, foot, scratch):
+    """Write the blended pose of a foot as its goal; `scratch` holds forward kinematics."""
+    write_relative(tables, foot, scratch)
+    goal, ankle, toes = scratch.goals[foot], tables.legs[foot, 2], tables.points[3 * foot + 1]
+    for k in range(3):
+        goal[k] = scratch.positions[0, ankle, k]
+    goal[3], goal[4], goal[5], goal[6] = 1.0, 0.0, 0.0, 0.0
+    for k in range(4):
+        goal[7 + k] = scratch.turns[0, toes, k]
+
+
+@jit
+def _write_stance(tables, foot, state, scratch):
+    """Write the goal of a standing foot from its state."""
+    flags, times, turns, goal = state.flags[foot], state.times[foot], state.turns[foot], scratch.goals[foot]
+    turn = scratch.turns[0, tables.legs[foot, 2]]
+    if flags[FROZEN] == 1:
+        a, b = turns[FROM], turns[FLAT]
+        dw, dx, dy, dz = multiply(b[0], b[1], b[2], b[3], a[0], -a[1], -a[2], -a[3])
+        vx, vy, vz = log(dw, dx, dy, dz)
+        share = smoother(times[TURN_AGE] / SETTLE)
+        ew, ex, ey, ez = exp(share * vx, share * vy, share * vz)
+        rw, rx, ry, rz = multiply(ew, ex, ey, ez, a[0], a[1], a[2], a[3])
+        goal[3], goal[4], goal[5], goal[6] = multiply(rw, rx, ry, rz, turn[0], -turn[1], -turn[2], -turn[3])
+    else:
+        goal[3], goal[4], goal[5], goal[6] = _fade_turn(state.fades[foot], ease(times[TURN_AGE] / FOLLOW))
+    if flags[TOES] == 1:
+        for k in range(4):
+            goal[7 + k] = turns[TOE_WORLD, k]
+    else:
+        _write_toes(tables, foot, state, scratch, 1.0 if flags[TOES] == 2 else 0.0)
+    ankle = scratch.positions[0, tables.legs[foot, 2]]
+    for k in range(3):
+        goal[k] = ankle[k]
+    _put_anchor(tables, foot, state, scratch)
+    if flags[HELD] == 2:
+        # a heel that would sink is pitched up about the ball
+        for _ in range(2):
+            x, y, z = _point(tables, foot, 0, scratch)
+            mark = state.places[foot, 1]
+            lx, lz = x - mark[0], z - mark[2]
+            flat = math.sqrt(lx * lx + lz * lz)
+            if y < state.places[foot, 0, 1] and flat > 1e-3:
+                half = 0.5 * math.atan2(state.places[foot, 0, 1] - y, flat)
+                c, s = math.cos(half), math.sin(half) / flat
+                goal[3], goal[4], goal[5], goal[6] = multiply(
+                    c, -lz * s, 0.0, lx * s, goal[3], goal[4], goal[5], goal[6]
+                )
+                _put_anchor(tables, foot, state, scratch)
+
+
+@jit
+def _stand(tables, step, foot, state, scratch):
+    """Write the goal of a standing foot; return events."""
+    flags, times, places = state.flags[foot], state.times[foot], state.places[foot]
+    times[TURN_AGE] += step.seconds
+    times[TOE_AGE] += step.seconds
+    _write_stance(tables, foot, state, scratch)
+    held = 0
+    if step.planted[2 * foot] >= 0.5 and flags[BARRED] == 0:
+        held |= 1
+    if step.planted[2 * foot + 1] >= 0.5:
+        held |= 2
+    events = 0
+    if held == 0:
+        if step.now >= times[KEEP]:
+            events |= RELEASED
+        held = flags[HELD]
+    # a point that would sink comes down now
+    if held == 1 and flags[FROZEN] == 0:
+        _, y, _ = _point(tables, foot, 1, scratch)
+        if y <= places[1, 1]:
+            held = 3
+    # what is held changes once a dwell at most, else a foot at the edge of a contact rocks; landings come first
+    dwells = times[TURN_AGE] < DWELL and not (flags[HELD] == 1 and held == 3 and flags[TOES] == 2)
+    if held != flags[HELD] and events == 0 and not dwells:
+        _hold(tables, foot, state, scratch, held)
+        _write_stance(tables, foot, state, scratch)
+    return events
+
+
+@jit
+def _note_shift(tables, step, foot, state, scratch):
+    """Store the shift of a standing foot and its velocity; return whether it is far from the blended one."""
+    places, goal = state.places[foot], scratch.goals[foot]
+    ankle = scratch.positions[0, tables.legs[foot, 2]]
+    for k in range(3):
+        shift = goal[k] - ankle[k]
+        if step.seconds > 0.0:
+            places[SPEED, k] = (shift - places[SHIFT, k]) / step.seconds
+        places[SHIFT, k] = shift
+    return places[SHIFT, 0] ** 2 + places[SHIFT, 2] ** 2 > step.far * step.far
+
+
+@jit
+def _raise_heel(tables, foot, state, hip, up, most, scratch):
+    """Raise the heel of a standing foot about its ball, as far as the leg needs to reach the ankle."""
+    flags, goal = state.flags[foot], scratch.goals[foot]
+    if not flags[HELD] & 2:
+        return
+    hx, hy, hz = hip[0], hip[1] + up, hip[2]
+    if (hx - goal[0]) ** 2 + (hy - goal[1]) ** 2 + (hz - goal[2]) ** 2 <= most * most:
+        return
+    if flags[HELD] == 3:
+        flags[BARRED] = 1
+        _hold(tables, foot, state, scratch, 2)
+    # the axis across the foot about which the heel rises
+    bx, _, bz = _point(tables, foot, 1, scratch)
+    lx, lz = goal[0] - bx, goal[2] - bz
+    flat = math.sqrt(lx * lx + lz * lz)
+    if flat < 1e-4:
+        return
+    ax, az = -lz / flat, lx / flat
+    cw, cx, cy, cz = goal[3], goal[4], goal[5], goal[6]
+    low, high = 0.0, STEEPEST
+    for _ in range(18):
+        middle = 0.5 * (low + high)
+        s = math.sin(0.5 * middle)
+        goal[3], goal[4], goal[5], goal[6] = multiply(math.cos(0.5 * middle), ax * s, 0.0, az * s, cw, cx, cy, cz)
+        _put_anchor(tables, foot, state, scratch)
+        if (hx - goal[0]) ** 2 + (hy - goal[1]) ** 2 + (hz - goal[2]) ** 2 <= most * most:
+            high = middle
+        else:
+            low = middle
+    s = math.sin(0.5 * high)
+    goal[3], goal[4], goal[5], goal[6] = multiply(math.cos(0.5 * high), ax * s, 0.0, az * s, cw, cx, cy, cz)
+    _put_anchor(tables, foot, state, scratch)
+
+
+@jit
+def _place_toes(tables, foot, pose, scratch):
+    """Rotate the toe joint so that the toes have the goal's rotation in the world."""
+    if not has_toes(tables, foot):
+        return
+    goal, toes = scratch.goals[foot], tables.points[3 * foot + 1]
+    rw, rx, ry, rz = _foot_turn(tables, foot, scratch)
+    pose[0, toes, 0], pose[0, toes, 1], pose[0, toes, 2], pose[0, toes, 3] = multiply(
+        rw, -rx, -ry, -rz, goal[7], goal[8], goal[9], goal[10]
+    )
+
+
+@jit
+def _place_leg(tables, foot, target, turn, pose, scratch):
+    """Bend one leg so that its ankle is at a target (x, y, z), and rotate the foot by `turn`; return metres missing."""
+    parents, axis = tables.parents, tables.axes[foot]
+    hip, knee, ankle = tables.legs[foot, 0], tables.legs[foot, 1], tables.legs[foot, 2]
+    positions, turns, floats = scratch.positions, scratch.turns, scratch.floats
+    gx, gy, gz = target
+    rw, rx, ry, rz = turn
+    above = parents[hip]
+    uw, ux, uy, uz = turns[0, hip, 0], turns[0, hip, 1], turns[0, hip, 2], turns[0, hip, 3]
+    kw, kx, ky, kz = turns[0, knee, 0], turns[0, knee, 1], turns[0, knee, 2], turns[0, knee, 3]
+    parent, upper, lower = floats[0:4], floats[4:8], floats[8:12]
+    upper_offset, lower_offset, origin, goal = floats[12:15], floats[15:18], floats[18:21], floats[21:24]
+    new_upper, new_lower = floats[24:28], floats[32:36]
+    for k in range(4):
+        parent[k], upper[k] = turns[0, above, k], pose[0, hip, k]
+    lower[0], lower[1], lower[2], lower[3] = multiply(uw, -ux, -uy, -uz, kw, kx, ky, kz)
+    upper_offset[0], upper_offset[1], upper_offset[2] = rotate(
+        uw, -ux, -uy, -uz, positions[0, knee, 0] - positions[0, hip, 0], positions[0, knee, 1] - positions[0, hip, 1],
+        positions[0, knee, 2] - positions[0, hip, 2],
+    )  # fmt: skip
+    lower_offset[0], lower_offset[1], lower_offset[2] = rotate(
+        kw, -kx, -ky, -kz, positions[0, ankle, 0] - positions[0, knee, 0],
+        positions[0, ankle, 1] - positions[0, knee, 1], positions[0, ankle, 2] - positions[0, knee, 2],
+    )  # fmt: skip
+    for k in range(3):
+        origin[k] = positions[0, hip, k]
+    goal[0], goal[1], goal[2] = gx, gy, gz
+    limb = LimbPose(parent, upper, lower, upper_offset, lower_offset, origin)
+    hinge = Hinge(axis, False, 0.0, 0.0, MOST_BEND)
+    missing, _, _ = reach(hinge, limb, LimbAim(goal, goal, False, 0.0), new_upper, new_lower)
+    for k in range(4):
+        pose[0, hip, k] = new_upper[k]
+    # joints between hip and knee keep their rotations: their product is removed from the knee's
+    over = parents[knee]
+    bw, bx, by, bz = multiply(
+        uw, -ux, -uy, -uz, turns[0, over, 0], turns[0, over, 1], turns[0, over, 2], turns[0, over, 3]
+    )
+    pose[0, knee, 0], pose[0, knee, 1], pose[0, knee, 2], pose[0, knee, 3] = multiply(
+        bw, -bx, -by, -bz, new_lower[0], new_lower[1], new_lower[2], new_lower[3]
+    )
+    # the foot's rotation in the world, then relative to its new parent
+    fw, fx, fy, fz = multiply(
+        rw, rx, ry, rz, turns[0, ankle, 0], turns[0, ankle, 1], turns[0, ankle, 2], turns[0, ankle, 3]
+    )
+    nw, nx, ny, nz = multiply(
+        parent[0], parent[1], parent[2], parent[3], new_upper[0], new_upper[1], new_upper[2], new_upper[3]
+    )
+    nw, nx, ny, nz = multiply(nw, nx, ny, nz, new_lower[0], new_lower[1], new_lower[2], new_lower[3])
+    over = parents[ankle]
+    if over != knee:
+        cw, cx, cy, cz = multiply(
+            kw, -kx, -ky, -kz, turns[0, over, 0], turns[0, over, 1], turns[0, over, 2], turns[0, over, 3]
+        )
+        nw, nx, ny, nz = multiply(nw, nx, ny, nz, cw, cx, cy, cz)
+    pose[0, ankle, 0], pose[0, ankle, 1], pose[0, ankle, 2], pose[0, ankle, 3] = multiply(
+        nw, -nx, -ny, -nz, fw, fx, fy, fz
+    )
+    return missing
+
+
+def _states():
+    return FootState(
+        np.zeros((2, 8), np.int64), np.zeros((2, 6)), np.zeros((2, 3, 6)), np.ones((2, 4, 4)), np.zeros((2, 3, 3)),
+        np.zeros((2, 5, 3)), np.zeros((2, 3)), np.zeros(4),
+    )  # fmt: skip
+
+
+def _foot_tables():
+    parents = np.array([-1, 0, 1, 2])
+    parents.setflags(write=False)
+    offsets = np.zeros((1, 4, 3))
+    offsets[0, 1:, 1] = -1.0
+    offsets.setflags(write=False)
+    return FootTables(
+        parents, offsets, np.array([[1, 2, 3], [1, 2, 3]]), np.tile([1.0, 0.0, 0.0], (2, 1)), np.full(6, 3),
+        np.zeros((6, 3)),
+    )  # fmt: skip
+
+
+def _foot_scratch():
+    return FootScratch(np.zeros((1, 4, 3)), np.zeros((1, 4, 4)), np.zeros((2, 4, 3)), np.zeros((2, 11)), np.zeros(36))
+
+
+def _pose_arguments():
+    pose = np.zeros((1, 4, 4))
+    pose[..., 0] = 1.0
+    step = FeetStep(0.0, 0.01, np.ones(4), 0.1, True)
+    return _foot_tables(), step, _states(), np.zeros((1, 3)), pose, _foot_scratch()
+
+
+def _ahead_arguments():
+    pose = np.zeros((1, 4, 4))
+    pose[..., 0] = 1.0
+    rows = np.zeros((2, 4, 4))
+    rows[..., 0] = 1.0
+    tables = MotionTables(
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(1), np.array([[0.0, 1.0]]),
+        np.zeros((2, 2)), np.zeros(2), rows, np.zeros((2, 4)), 60.0,
+    )  # fmt: skip
+    playback = Playback(np.ones(1), np.zeros(5), np.zeros(1), np.zeros(4))
+    scratch = BlendScratch(np.ones((1, 4, 4)), np.ones((1, 4)), np.zeros(4), np.zeros(36))
+    requests = Requests(np.zeros(1, np.int64), np.zeros(1), np.zeros(1), 1, 1.0, np.zeros(5))
+    work = (np.zeros(1), scratch, np.zeros((1, 3)), pose, _foot_scratch())
+    return tables, _foot_tables(), requests, 0.0, 0.02, playback, work, np.zeros((1, 2, 24))
+
+
+WARMUP = {
+    "pose_feet": _pose_arguments,
+    "look_ahead": _ahead_arguments,
+    "lift": lambda: (_foot_tables(), 0, 0.0, _states(), _foot_scratch()),
+    "land": lambda: (_foot_tables(), 0, 0.0, _states(), _foot_scratch(), 3),
+    "aim_root": lambda: (np.zeros(5), 0.0, 0.0, np.zeros(5)),
+}
