@@ -161,7 +161,7 @@ def main() -> None:
     result: dict = {"own_peak": float(own.max()), "own_999": float(np.percentile(own, 99.9)),
                     "own_99": float(np.percentile(own, 99)), "fade": controller.tables.fade, "scripts": []}  # fmt: skip
     print({key: value for key, value in result.items() if key != "scripts"})
-    grounds = {"level": None, "rough": rough(5, amplitude=0.15, spacing=1.2, low=(-400.0, -400.0), high=(400.0, 400.0))}
+    grounds = {"level": None, "rough": rough(5, amplitude=0.15, spacing=2.0, low=(-300.0, -300.0), high=(300.0, 300.0))}
     for label, ground in grounds.items():
         for seed in range(options.seeds):
             done, figures = measure_script(controller, seed, options.requests, ground)

@@ -24,13 +24,15 @@ from footplant.live._controller import FACING, BlendScratch, MotionTables, Playb
 # rotation frozen, toes held, heel barred until the foot is released, whether the swing has a landing, its first bits
 SWING, HELD, ANCHOR, FROZEN, TOES, BARRED, LANDS, FIRST = 0, 1, 2, 3, 4, 5, 6, 7
 # columns of `FootState.times`, seconds: start and length of the swing, age of the rotation's (since the held points
-# changed) and of the toes' fade, until when a release is ignored, since when the foot stands or swings
-START, LENGTH, TURN_AGE, TOE_AGE, KEEP, SINCE = 0, 1, 2, 3, 4, 5
+# changed) and of the toes' fade, until when a release is ignored, since when the foot stands or swings, for how long
+# the ball has not been planted under a flat foot
+START, LENGTH, TURN_AGE, TOE_AGE, KEEP, SINCE, ROCKED = 0, 1, 2, 3, 4, 5, 6
 # rows of `FootState.turns`: quaternions of the foot when it began to settle, and flat; of the toes relative to the flat
 # foot, and in the world while the ball is held
 FROM, FLAT, TOE_LOCAL, TOE_WORLD = 0, 1, 2, 3
-# rows of `FootState.fades`: rotation vectors of the foot's correction at the start and the end, and of the toes'
-TURN_START, TURN_END, TOE_START = 0, 1, 2
+# rows of `FootState.vectors`: the axis (x, z) about which a standing foot rolls and, as y, the blended pitch when it
+# began to; rotation vectors of the toes' correction when its fade began, of the foot's correction shown, and its rate
+ROLL, TOE_START, TURN_SHOWN, TURN_RATE = 0, 1, 2, 3
 # rows of `FootState.places`: marks of heel, ball and toe tip; shift shown; its velocity; ankle shown
 SHIFT, SPEED = 3, 4
 # columns of `FootState.levels`, metres: ground at the last and at the next stance, height that a swing is lifted
@@ -43,8 +45,10 @@ SETTLE = 0.09
 """Seconds in which a foot settles flat on the ground when its second point comes down."""
 DWELL = 0.12
 """Seconds for which the points that a standing foot holds do not change."""
+HEEL_UP = 0.003
+"""Metres by which the blended heel has to be higher than the ball before a flat foot rolls."""
 FOLLOW = 0.25
-"""Seconds in which a foot that has been flat follows the blended rotation again."""
+"""Seconds in which toes that were held follow the blended motion again."""
 STRAIGHT = 0.998
 """Fraction of the leg's length that a locked foot may use; beyond it the heel is raised."""
 SOFT = 0.985
@@ -84,13 +88,13 @@ class FootState(NamedTuple):
     flags: np.ndarray
     """(2, 8) int64"""
     times: np.ndarray
-    """(2, 6)"""
+    """(2, 7)"""
     path: np.ndarray
-    """(2, 3, 6) coefficients of the shift of a swing over seconds since its start, x, y, z."""
+    """(2, 6, 6) coefficients of the shift of a swing and of its rotation vector, over seconds since its start."""
     turns: np.ndarray
     """(2, 4, 4)"""
-    fades: np.ndarray
-    """(2, 3, 3)"""
+    vectors: np.ndarray
+    """(2, 4, 3)"""
     places: np.ndarray
     """(2, 5, 3)"""
     levels: np.ndarray
@@ -315,10 +319,14 @@ def _leg_length(tables, foot, positions):
 
 
 @jit
-def _fade_turn(fades, share):
-    """Return the quaternion of a correction between its start and its end; fades (2+, 3) rotation vectors."""
-    a, b = fades[TURN_START], fades[TURN_END]
-    return exp(a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2]))
+def _pitch(tables, foot, scratch):
+    """Return the pitch of the blended foot, radians; it grows as the heel rises over the ball."""
+    rel = scratch.rel[foot]
+    if has_toes(tables, foot):
+        x, y, z = rel[3, 0], rel[3, 1], rel[3, 2]
+    else:
+        x, y, z = rel[1, 0] - rel[0, 0], rel[1, 1] - rel[0, 1], rel[1, 2] - rel[0, 2]
+    return math.atan2(-y, math.sqrt(x * x + z * z))
 
 
 @jit
@@ -336,9 +344,11 @@ def _swing(tables, step, foot, state, scratch):
     lift = state.levels[foot, LIFT]
     places[SHIFT, 1] += lift * 16.0 * u * u * (1.0 - u) * (1.0 - u)
     places[SPEED, 1] += lift * 32.0 * u * (1.0 - u) * (1.0 - 2.0 * u) / max(times[LENGTH], 1e-9)
-    cw, cx, cy, cz = _fade_turn(state.fades[foot], smoother(u))
+    vectors = state.vectors[foot]
     for k in range(3):
+        vectors[TURN_SHOWN, k], vectors[TURN_RATE, k], _ = quintic(state.path[foot, 3 + k], tau)
         goal[k] = ankle[k] + places[SHIFT, k]
+    cw, cx, cy, cz = exp(vectors[TURN_SHOWN, 0], vectors[TURN_SHOWN, 1], vectors[TURN_SHOWN, 2])
     goal[3], goal[4], goal[5], goal[6] = cw, cx, cy, cz
     times[TOE_AGE] += step.seconds
     _write_toes(tables, foot, state, scratch, smoother(2.0 * u - 1.0) if flags[LANDS] == 1 else 0.0)
@@ -362,16 +372,13 @@ def _swing(tables, step, foot, state, scratch):
     times[SINCE], times[TURN_AGE] = step.now, 0.0
     times[KEEP] = step.now + 0.05
     state.levels[foot, BEFORE] = state.levels[foot, AFTER]
-    # the correction of the rotation stays at its end until the foot settles
-    for k in range(3):
-        state.fades[foot, TURN_START, k] = state.fades[foot, TURN_END, k]
     _hold(tables, foot, state, scratch, flags[FIRST])
 
 
 @jit
 def _write_toes(tables, foot, state, scratch, flat):
     """Write the toes' rotation in the world to the goal: blended with a fading correction, or, by a share, flat."""
-    goal, toes, vector = scratch.goals[foot], tables.points[3 * foot + 1], state.fades[foot, TOE_START]
+    goal, toes, vector = scratch.goals[foot], tables.points[3 * foot + 1], state.vectors[foot, TOE_START]
     own, left = scratch.turns[0, toes], 1.0 - ease(state.times[foot, TOE_AGE] / FOLLOW)
     bw, bx, by, bz = multiply(goal[3], goal[4], goal[5], goal[6], own[0], own[1], own[2], own[3])
     ew, ex, ey, ez = exp(left * vector[0], left * vector[1], left * vector[2])
@@ -439,7 +446,7 @@ def _hold(tables, foot, state, scratch, held):
         turns[FROM, 0], turns[FROM, 1], turns[FROM, 2], turns[FROM, 3] = rw, rx, ry, rz
         qw, qx, qy, qz = multiply(aw, ax, ay, az, rw, rx, ry, rz)
         turns[FLAT, 0], turns[FLAT, 1], turns[FLAT, 2], turns[FLAT, 3] = qw, qx, qy, qz
-        flags[FROZEN], times[TURN_AGE] = 1, 0.0
+        flags[FROZEN], flags[BARRED], times[TURN_AGE] = 1, 0, 0.0
         # the toes settle with the foot
         turns[TOE_LOCAL, 0], turns[TOE_LOCAL, 1], turns[TOE_LOCAL, 2], turns[TOE_LOCAL, 3] = multiply(
             rw, -rx, -ry, -rz, goal[7], goal[8], goal[9], goal[10]
@@ -453,14 +460,15 @@ def _hold(tables, foot, state, scratch, held):
         px, py, pz = _point(tables, foot, anchor, scratch)
         places[anchor, 0], places[anchor, 1], places[anchor, 2] = px, py, pz
         flags[ANCHOR] = anchor
-    if flags[FROZEN] == 1:
-        # follow the blended rotation again, from here
-        flags[FROZEN] = 0
-        turn = scratch.turns[0, tables.legs[foot, 2]]
-        dw, dx, dy, dz = multiply(rw, rx, ry, rz, turn[0], -turn[1], -turn[2], -turn[3])
-        fades = state.fades[foot]
-        fades[TURN_START, 0], fades[TURN_START, 1], fades[TURN_START, 2] = log(dw, dx, dy, dz)
-        fades[TURN_END, :] = 0.0
+    # from here the foot rolls by the blended pitch alone: it does not twist on the ground
+    flags[FROZEN] = 0
+    turns[FROM, 0], turns[FROM, 1], turns[FROM, 2], turns[FROM, 3] = rw, rx, ry, rz
+    heel = _point(tables, foot, 0, scratch)
+    ball = _point(tables, foot, 1, scratch)
+    lx, lz = heel[0] - ball[0], heel[2] - ball[2]
+    flat = max(math.sqrt(lx * lx + lz * lz), 1e-6)
+    roll = state.vectors[foot, ROLL]
+    roll[0], roll[1], roll[2] = -lz / flat, _pitch(tables, foot, scratch), lx / flat
     times[TURN_AGE] = 0.0
     if held == 2:
         # toes stay on the ground while the heel rises
@@ -478,7 +486,7 @@ def release_toes(tables, foot, state, scratch):
     turn = scratch.turns[0, toes]
     bw, bx, by, bz = multiply(goal[3], goal[4], goal[5], goal[6], turn[0], turn[1], turn[2], turn[3])
     dw, dx, dy, dz = multiply(goal[7], goal[8], goal[9], goal[10], bw, -bx, -by, -bz)
-    vector = state.fades[foot, TOE_START]
+    vector = state.vectors[foot, TOE_START]
     vector[0], vector[1], vector[2] = log(dw, dx, dy, dz)
     state.flags[foot, TOES], state.times[foot, TOE_AGE] = 0, 0.0
 
@@ -486,10 +494,8 @@ def release_toes(tables, foot, state, scratch):
 @jit
 def lift(tables, foot, now, state, scratch):
     """Turn a standing foot into a swinging one whose corrections start as they are; its path is still to be written."""
-    flags, goal, fades = state.flags[foot], scratch.goals[foot], state.fades[foot]
-    if flags[TOES] > 0:
-        release_toes(tables, foot, state, scratch)
-    fades[TURN_START, 0], fades[TURN_START, 1], fades[TURN_START, 2] = log(goal[3], goal[4], goal[5], goal[6])
+    flags = state.flags[foot]
+    release_toes(tables, foot, state, scratch)
     flags[SWING], flags[HELD], flags[FROZEN], flags[BARRED] = 1, 0, 0, 0
     state.times[foot, SINCE] = now
 
@@ -499,9 +505,16 @@ def land(tables, foot, now, state, scratch, held):
     """Let a foot stand at its marks at once, as blended."""
     flags = state.flags[foot]
     forward_goal(tables, foot, scratch)
+    goal, places = scratch.goals[foot], state.places[foot]
+    bx, by, bz = _point(tables, foot, 1, scratch)
+    tx, ty, tz = _point(tables, foot, 2, scratch)
+    if abs(tx - bx) + abs(tz - bz) > 1e-4:
+        # toes as level as the ground
+        aw, ax, ay, az = aim((tx - bx, ty - by, tz - bz), (tx - bx, places[2, 1] - places[1, 1], tz - bz), UP)
+        goal[7], goal[8], goal[9], goal[10] = multiply(aw, ax, ay, az, goal[7], goal[8], goal[9], goal[10])
     flags[SWING], flags[HELD], flags[FROZEN], flags[TOES], flags[BARRED] = 0, 0, 0, 0, 0
     flags[ANCHOR] = 0 if held & 1 else 1
-    state.fades[foot, :, :] = 0.0
+    state.vectors[foot, :, :] = 0.0
     state.times[foot, SINCE], state.times[foot, KEEP] = now, now
     _hold(tables, foot, state, scratch, held)
 
@@ -532,7 +545,11 @@ def _write_stance(tables, foot, state, scratch):
         rw, rx, ry, rz = multiply(ew, ex, ey, ez, a[0], a[1], a[2], a[3])
         goal[3], goal[4], goal[5], goal[6] = multiply(rw, rx, ry, rz, turn[0], -turn[1], -turn[2], -turn[3])
     else:
-        goal[3], goal[4], goal[5], goal[6] = _fade_turn(state.fades[foot], ease(times[TURN_AGE] / FOLLOW))
+        roll = state.vectors[foot, ROLL]
+        half = 0.5 * (_pitch(tables, foot, scratch) - roll[1])
+        a, sine = turns[FROM], math.sin(half)
+        rw, rx, ry, rz = multiply(math.cos(half), roll[0] * sine, 0.0, roll[2] * sine, a[0], a[1], a[2], a[3])
+        goal[3], goal[4], goal[5], goal[6] = multiply(rw, rx, ry, rz, turn[0], -turn[1], -turn[2], -turn[3])
     if flags[TOES] == 1:
         for k in range(4):
             goal[7 + k] = turns[TOE_WORLD, k]
@@ -566,7 +583,7 @@ def _stand(tables, step, foot, state, scratch):
     times[TOE_AGE] += step.seconds
     _write_stance(tables, foot, state, scratch)
     held = 0
-    if step.planted[2 * foot] >= 0.5 and flags[BARRED] == 0:
+    if step.planted[2 * foot] >= 0.5:
         held |= 1
     if step.planted[2 * foot + 1] >= 0.5:
         held |= 2
@@ -580,6 +597,23 @@ def _stand(tables, step, foot, state, scratch):
         _, y, _ = _point(tables, foot, 1, scratch)
         if y <= places[1, 1]:
             held = 3
+    # a flat foot rocks back onto its heel only if that lasts
+    times[ROCKED] = times[ROCKED] + step.seconds if flags[HELD] == 3 and held == 1 else 0.0
+    if flags[HELD] == 3 and held == 1 and times[ROCKED] < DWELL:
+        held = 3
+    if flags[HELD] >= 2 and held >= 2:
+        # the heel of a foot on its ball is down or up by the blended pitch: one that stays on the ground is held
+        rel = scratch.rel[foot]
+        low = rel[0, 1] - rel[1, 1] <= places[0, 1] - places[1, 1] + HEEL_UP
+        if flags[HELD] == 3 and held == 2 and low:
+            held = 3
+        elif flags[HELD] == 2:
+            _, y, _ = _point(tables, foot, 0, scratch)
+            down = y <= places[0, 1] + 1e-4
+            if down and low:
+                held = 3
+            elif flags[BARRED] == 1 and not down:
+                held = 2
     # what is held changes once a dwell at most, else a foot at the edge of a contact rocks; landings come first
     dwells = times[TURN_AGE] < DWELL and not (flags[HELD] == 1 and held == 3 and flags[TOES] == 2)
     if held != flags[HELD] and events == 0 and not dwells:
@@ -598,6 +632,13 @@ def _note_shift(tables, step, foot, state, scratch):
         if step.seconds > 0.0:
             places[SPEED, k] = (shift - places[SHIFT, k]) / step.seconds
         places[SHIFT, k] = shift
+    vectors = state.vectors[foot]
+    x, y, z = log(goal[3], goal[4], goal[5], goal[6])
+    if step.seconds > 0.0:
+        vectors[TURN_RATE, 0] = (x - vectors[TURN_SHOWN, 0]) / step.seconds
+        vectors[TURN_RATE, 1] = (y - vectors[TURN_SHOWN, 1]) / step.seconds
+        vectors[TURN_RATE, 2] = (z - vectors[TURN_SHOWN, 2]) / step.seconds
+    vectors[TURN_SHOWN, 0], vectors[TURN_SHOWN, 1], vectors[TURN_SHOWN, 2] = x, y, z
     return places[SHIFT, 0] ** 2 + places[SHIFT, 2] ** 2 > step.far * step.far
 
 
@@ -608,8 +649,13 @@ def _raise_heel(tables, foot, state, hip, up, most, scratch):
     if not flags[HELD] & 2:
         return
     hx, hy, hz = hip[0], hip[1] + up, hip[2]
-    if (hx - goal[0]) ** 2 + (hy - goal[1]) ** 2 + (hz - goal[2]) ** 2 <= most * most:
+    far = math.sqrt((hx - goal[0]) ** 2 + (hy - goal[1]) ** 2 + (hz - goal[2]) ** 2)
+    soft = most * SOFT / STRAIGHT
+    if far <= (soft if flags[HELD] == 2 else most):
         return
+    if flags[HELD] == 2:
+        # approach full extension smoothly
+        most = soft + (most - soft) * math.tanh((far - soft) / (most - soft))
     if flags[HELD] == 3:
         flags[BARRED] = 1
         _hold(tables, foot, state, scratch, 2)
@@ -711,7 +757,7 @@ def _place_leg(tables, foot, target, turn, pose, scratch):
 
 def _states():
     return FootState(
-        np.zeros((2, 8), np.int64), np.zeros((2, 6)), np.zeros((2, 3, 6)), np.ones((2, 4, 4)), np.zeros((2, 3, 3)),
+        np.zeros((2, 8), np.int64), np.zeros((2, 7)), np.zeros((2, 6, 6)), np.ones((2, 4, 4)), np.zeros((2, 4, 3)),
         np.zeros((2, 5, 3)), np.zeros((2, 3)), np.zeros(4),
     )  # fmt: skip
 

@@ -160,7 +160,9 @@ class Controller:
         self._track = np.zeros((round(FOOT_PLAN.horizon / FOOT_PLAN.interval) + 1, 2, 24))
         self._work = (np.zeros(count), self._blend_scratch, np.zeros((1, 3)), np.zeros((1, joints, 4)),
                       foot_plan.FootScratch(*(np.zeros_like(array) for array in self._foot_scratch)))  # fmt: skip
-        self._planner = FootPlanner(self._feet, tables.character.height, tables.foot_acceleration)
+        self._planner = FootPlanner(
+            self._feet, tables.character.height, tables.foot_acceleration, tables.shortest_stance
+        )
 
     @property
     def names(self) -> list[str]:
@@ -199,8 +201,8 @@ class Controller:
             steers=np.zeros(HISTORY),
             count=1,
             feet=FootState(
-                np.zeros((2, 8), np.int64), np.zeros((2, 6)), np.zeros((2, 3, 6)), np.zeros((2, 4, 4)),
-                np.zeros((2, 3, 3)), np.zeros((2, 5, 3)), np.zeros((2, 3)), np.zeros(4),
+                np.zeros((2, 8), np.int64), np.zeros((2, 7)), np.zeros((2, 6, 6)), np.zeros((2, 4, 4)),
+                np.zeros((2, 4, 3)), np.zeros((2, 5, 3)), np.zeros((2, 3)), np.zeros(4),
             ),
             aim=np.zeros(5),
             looked=np.zeros(2),
@@ -387,10 +389,9 @@ class Controller:
                 if event & kernel.LOST:
                     stepping = bool(planted[: round(FOOT_PLAN.step / FOOT_PLAN.interval)].all())
                 elif event & kernel.RELEASED:
-                    soon = planted[: round(FOOT_PLAN.again / FOOT_PLAN.interval)]
-                    if soon.any():
-                        # the blend hardly lifts it
-                        times[kernel.KEEP] = now + FOOT_PLAN.again
+                    wait = self._planner.stays(track[:, foot], FOOT_PLAN.interval)
+                    if wait > 0.0:
+                        times[kernel.KEEP] = now + wait
                         continue
                 else:
                     other = feet.flags[1 - foot, kernel.SWING] == 0 and now - feet.times[1 - foot, kernel.SINCE] > 0.05
@@ -399,6 +400,8 @@ class Controller:
                         continue
                     stepping = True
                 kernel.lift(self._feet, foot, now, feet, self._foot_scratch)
+            else:
+                kernel.release_toes(self._feet, foot, feet, self._foot_scratch)
             self._planner.swing(feet, foot, track, now, FOOT_PLAN.interval, state.ground, stepping=stepping)
         state.changed = False
 

@@ -52,8 +52,8 @@ class Landing(NamedTuple):
 
     seconds: float
     """From now."""
-    path: NDArray
-    """(3, 6) of the ankle's shift."""
+    end: NDArray
+    """(3, 3) the ankle's shift, its velocity and acceleration."""
     marks: NDArray
     """(3, 3) where heel, ball and toe tip will be when the foot is flat."""
     bits: int
@@ -67,9 +67,13 @@ class Landing(NamedTuple):
 class FootPlanner:
     """Plans of a character's feet; the state is the controller's."""
 
-    def __init__(self, feet: FootTables, height: float, strongest: float) -> None:
-        """height: metres, of the body. strongest: metres per second squared, the clips' own acceleration of feet."""
-        self.feet, self.height = feet, height
+    def __init__(self, feet: FootTables, height: float, strongest: float, shortest: float) -> None:
+        """Note the limits of a set of clips.
+
+        height: metres, of the body. strongest: metres per second squared, the clips' own acceleration of feet. shortest:
+        seconds, their shortest stance.
+        """
+        self.feet, self.height, self.shortest = feet, height, shortest
         self.most = FOOT_PLAN.added_acceleration * strongest
         self.far = FOOT_PLAN.far * height
         self.touchdown = FOOT_PLAN.touchdown * strongest
@@ -102,6 +106,19 @@ class FootPlanner:
         state.body[:] = 0.0
         state.body[0] = float(state.levels[:, 0].mean())
 
+    def stays(self, own: NDArray, interval: float) -> float:
+        """Return the seconds for which a foot that the blend releases should still stand: it hardly moves, or returns.
+
+        own: the predicted foot (N, 24).
+        """
+        near = np.linalg.norm(own[:, BALL] - own[0, BALL], axis=1) <= FOOT_PLAN.hardly * self.height
+        again = min(round(FOOT_PLAN.again / interval), len(own) - 1)
+        leaves = again if near[: again + 1].all() else int((~near).argmax()) - 1
+        back = np.flatnonzero(own[: again + 1, BITS] > 0)
+        if len(back) and np.linalg.norm((own[back[0], BALL] - own[0, BALL])[::2]) <= FOOT_PLAN.returns * self.height:
+            leaves = max(leaves, int(back[0]))
+        return leaves * interval
+
     def swing(
         self, state: FootState, foot: int, track: NDArray, now: float, interval: float, ground: Ground | None,
         *, stepping: bool = False, via: tuple[float, NDArray] | None = None,
@@ -113,53 +130,56 @@ class FootPlanner:
         """
         from footplant.live import _foot_plan as kernel
 
-        start = self._now(state, foot, now)
+        start, turned = self._now(state, foot, now)
         own = track[:, foot]
+        times, levels = state.times[foot], state.levels[foot]
+        if times[kernel.SINCE] == now:
+            # a foot that is lifted leaves at a speed, towards where it will be: it does not creep off
+            ahead = min(round(FOOT_PLAN.ahead / interval), len(own) - 1)
+            speed = (own[ahead, BALL] - own[0, BALL] - start[0]) / (ahead * interval)
+            start[1] += speed * min(1.0, self.touchdown / max(float(np.linalg.norm(speed)), 1e-9))
+        elif times[1] > 0.0:
+            # planned anew in the middle of a swing
+            u = min(max((now - times[0]) / times[1], 0.0), 1.0)
+            levels[0] += u * u * u * (10.0 + u * (6.0 * u - 15.0)) * (levels[1] - levels[0])
         found = None if via is not None else self._landing(own, foot, start, interval, ground, stepping)
-        flags, times = state.flags[foot], state.times[foot]
-        u = min(max((now - times[0]) / times[1], 0.0), 1.0) if times[1] > 0.0 else 1.0
-        share = u * u * u * (10.0 + u * (6.0 * u - 15.0))
-        fades, levels = state.fades[foot], state.levels[foot]
-        if times[kernel.SINCE] < now:
-            # replanned in the middle of a swing: corrections go on from where they are
-            fades[0] += share * (fades[1] - fades[0])
-            levels[0] += share * (levels[1] - levels[0])
-        times[0] = now
-        flags[kernel.LANDS] = int(found is not None)
-        if found is None:
-            if via is not None:
-                seconds, goal = via
-                end = np.array([goal, np.zeros(3), np.zeros(3)])
-            else:
-                seconds = FOOT_PLAN.free
-                later = own[min(round(seconds / interval), len(own) - 1), ANKLE]
-                level = float(heights(ground, later[None, ::2])[0])
-                end = np.array([[0.0, level, 0.0], np.zeros(3), np.zeros(3)])
-            state.path[foot] = quintic_path(start, end, seconds)
-            times[1], levels[1], levels[2] = seconds, end[0, 1] if via is None else levels[0], 0.0
-            fades[1] = 0.0
-            return
-        seconds, path, marks, bits, turn, toes = found
-        state.turns[foot, kernel.TOE_LOCAL] = toes
-        state.path[foot] = path
-        state.places[foot, :3] = marks
-        times[1], flags[kernel.FIRST] = seconds, bits
-        fades[1] = turn
-        levels[1] = float(marks[:2, 1].mean())
-        levels[2] = self._clearance(own, path, seconds, interval, ground, stepping)
+        state.flags[foot, kernel.LANDS] = int(found is not None)
+        end, turn = np.zeros((3, 3)), np.zeros((3, 3))
+        if via is not None:
+            seconds, end[0] = via
+            levels[1:] = levels[0], 0.0
+        elif found is None:
+            seconds = FOOT_PLAN.free
+            later = own[min(round(seconds / interval), len(own) - 1), ANKLE]
+            end[0, 1] = float(heights(ground, later[None, ::2])[0])
+            levels[1:] = end[0, 1], 0.0
+        else:
+            seconds, end, turn[0] = found.seconds, found.end, found.turn
+            state.places[foot, :3] = found.marks
+            state.flags[foot, kernel.FIRST] = found.bits
+            state.turns[foot, kernel.TOE_LOCAL] = found.toes
+            levels[1] = float(found.marks[:2, 1].mean())
+            path = quintic_path(start, end, seconds)
+            levels[2] = self._clearance(own, path, seconds, interval, ground, stepping)
+        times[:2] = now, seconds
+        state.path[foot, :3] = quintic_path(start, end, seconds)
+        state.path[foot, 3:] = quintic_path(turned, turn, seconds)
 
-    def _now(self, state: FootState, foot: int, now: float) -> NDArray:
-        """Return shift, its velocity and acceleration (3, 3)."""
+    def _now(self, state: FootState, foot: int, now: float) -> tuple[NDArray, NDArray]:
+        """Return value, velocity and acceleration (3, 3) of the shift and of the rotation vector."""
         from footplant.live import _foot_plan as kernel
 
         places, times, out = state.places[foot], state.times[foot], np.zeros((3, 3))
         out[0], out[1] = places[kernel.SHIFT], places[kernel.SPEED]
+        turned = np.zeros((3, 3))
+        turned[:2] = state.vectors[foot, kernel.TURN_SHOWN : kernel.TURN_RATE + 1]
         if state.flags[foot, kernel.SWING] and times[kernel.SINCE] < now < times[0] + times[1]:
             tau = now - times[0]
-            out[2] = path_at(state.path[foot], np.array([tau]))[1][0]
+            out[2] = path_at(state.path[foot, :3], np.array([tau]))[1][0]
+            turned[2] = path_at(state.path[foot, 3:], np.array([tau]))[1][0]
             u = tau / times[1]
             out[2, 1] += state.levels[foot, 2] * 32.0 * (1.0 - 6.0 * u + 6.0 * u * u) / times[1] ** 2
-        return out
+        return out, turned
 
     def _landing(
         self, own: NDArray, foot: int, start: NDArray, interval: float, ground: Ground | None, stepping: bool
@@ -168,7 +188,7 @@ class FootPlanner:
         bits = own[:, BITS].astype(int)
         on = bits > 0
         lasting = on.copy()
-        for later in range(1, round(FOOT_PLAN.lasting / interval) + 1):
+        for later in range(1, round(FOOT_PLAN.lasting * self.shortest / interval) + 1):
             lasting[:-later] &= on[later:]
         first = round((FOOT_PLAN.step if stepping else FOOT_PLAN.shortest) / interval)
         candidates = np.flatnonzero(lasting[first:-2]) + first
@@ -179,7 +199,8 @@ class FootPlanner:
             if not on[k]:
                 break
             option = self._land_at(own, foot, bits, k, start, interval, ground)
-            strongest = float(np.linalg.norm(path_at(option[1], np.linspace(0.0, option[0], 13))[1], axis=1).max())
+            path = quintic_path(start, option.end, option.seconds)
+            strongest = float(np.linalg.norm(path_at(path, np.linspace(0.0, option.seconds, 13))[1], axis=1).max())
             if strongest < least:
                 best, least = option, strongest
             if strongest <= self.most:
@@ -208,8 +229,10 @@ class FootPlanner:
         slope = np.arctan2(marks[1, 1] - marks[0, 1], long)
         pitch = slope * np.array([-ahead[2], 0.0, ahead[0]])
         level = rotation.between(line, marks[1] - marks[0])
-        # a foot that lands on heel and ball lands flat
-        turn = rotation.log(level) if bits[k] == 3 else pitch
+        # a foot that lands on heel and ball, or whose other end would be below the ground, lands flat
+        pitched = rotation.rotate(rotation.exp(pitch), line)[1] - (marks[1, 1] - marks[0, 1])
+        first = 3 if (bits[k] == 1 and pitched < 0.0) or (bits[k] == 2 and pitched > 0.0) else int(bits[k])
+        turn = rotation.log(level) if first == 3 else pitch
         landed = rotation.multiply(rotation.exp(turn), own[k, TURN])
         # toes that are level when the foot is flat
         flat, toes = rotation.multiply(level, own[k, TURN]), rotation.multiply(level, own[k, TOES])
@@ -218,7 +241,7 @@ class FootPlanner:
         if np.linalg.norm(ahead_of_ball) > 1e-4:
             ahead_of_ball[1] = marks[2, 1] - marks[1, 1]
             toes = rotation.multiply(rotation.between(tip, ahead_of_ball), toes)
-        local = rotation.multiply(rotation.inverse(flat), toes)
+        local = rotation.multiply(rotation.inverse(landed if first == 2 else flat), toes)
         if anchor is HEEL or not self.toes[foot]:
             rel = rotation.rotate(rotation.exp(turn), here[k] - own[k, ANKLE])
         else:
@@ -233,8 +256,7 @@ class FootPlanner:
         arrival[1] = -0.5 * float(np.linalg.norm(arrival))
         speed = (here[k + 1] - here[k - 1]) / (2.0 * interval)
         goal = np.array([place - own[k, ANKLE] - rel, arrival - speed, np.zeros(3)])
-        seconds = k * interval
-        return Landing(seconds, quintic_path(start, goal, seconds), marks, int(bits[k]), turn, local)
+        return Landing(k * interval, goal, marks, first, turn, local)
 
     def _clearance(
         self, own: NDArray, path: NDArray, seconds: float, interval: float, ground: Ground | None, stepping: bool
@@ -249,10 +271,13 @@ class FootPlanner:
         frames = np.arange(1, count)[inside]
         shift = path_at(path, frames * interval)[0]
         bump = 16.0 * u[inside] ** 2 * (1.0 - u[inside]) ** 2
+        above = np.full(len(frames), np.inf)
         for point in (HEEL, BALL, TIP):
             at = own[frames, point] + shift
-            needed = heights(ground, at[:, ::2]) + FOOT_PLAN.clear * self.height * bump - at[:, 1]
-            wanted = max(wanted, float((needed / bump).max()))
+            above = np.minimum(above, at[:, 1] - heights(ground, at[:, ::2]))
+        wanted = max(wanted, float(((FOOT_PLAN.clear * self.height * bump - above) / bump).max()))
+        # a foot that the blend drags along is lifted instead
+        wanted = max(wanted, FOOT_PLAN.lift * self.height - float(above.max()))
         return min(wanted, FOOT_PLAN.highest * self.height)
 
 

@@ -29,6 +29,8 @@ class ControllerSettings:
     """Seconds; longest transition, unless the set asks for more."""
     same: float = 1.25
     """A phase of a gait matches the start of an action up to this many times the smallest frame distance."""
+    gap: float = 0.12
+    """Seconds; gaps between two contacts of a point that are closed: a foot cannot step in less."""
     longest_step: float = 0.05
     """Seconds; a longer step is divided."""
 
@@ -48,16 +50,23 @@ class FootPlanSettings:
     """Seconds by which a landing is delayed at most."""
     shortest: float = 0.05
     """Seconds; shortest swing."""
-    lasting: float = 0.05
-    """Seconds for which a foot must stay planted after a landing: shorter ones are passed over."""
+    lasting: float = 0.8
+    """Fraction of the clips' shortest stance for which a foot must stay planted after a landing: shorter ones, which
+    only blends have, are passed over."""
     mean: float = 0.3
     """Seconds of a stance over which the blended foot's position is averaged to place it."""
     bias: float = 0.05
     """Body heights by which that mean may move a landing."""
     free: float = 0.35
     """Seconds in which a foot returns to the blended motion when no landing is in sight."""
+    ahead: float = 0.2
+    """Seconds ahead at which the direction is taken in which a lifted foot leaves."""
     again: float = 0.1
     """Seconds after which such a foot, or one that should step, is looked at again."""
+    hardly: float = 0.004
+    """Body heights that a released ball of a foot has to move before it is lifted: slower, it would creep off."""
+    returns: float = 0.02
+    """Body heights within which a foot that is planted again at once is not lifted at all."""
     far: float = 0.07
     """Body heights that a standing foot may be from the blended one before it takes a step by itself."""
     step: float = 0.35

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,8 @@ class Tables:
     """Seconds of a transition."""
     foot_acceleration: float
     """Metres per second squared; the largest acceleration of an ankle in any gait."""
+    shortest_stance: float
+    """Seconds; the shortest stance of a foot in any motion."""
 
     def index(self, name: str) -> int:
         """Return the index of a motion; the error lists all names."""
@@ -133,7 +136,8 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
     warp = _warp(registered.curve, len(labels), motions)
     entries, openings = _entries(registered.clips[registered.reference], motions, character)
     fade = _fade(spec, motions, character)
-    return Tables(character, tuple(motions), warp, entries, openings, fade, _foot_acceleration(motions, character))
+    strongest, shortest = _foot_acceleration(motions, character), _shortest_stance(motions)
+    return Tables(character, tuple(motions), warp, entries, openings, fade, strongest, shortest)
 
 
 def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Clip, Contacts | None]:
@@ -188,7 +192,19 @@ def _planted(contacts: Contacts | None, times: NDArray, kind: int, seconds: floa
         for turn in (-1, 0, 1) if kind != ONCE else (0,):
             inside = (times >= start + turn * seconds - 1e-6) & (times <= stop + turn * seconds + 1e-6)
             out[inside, FEET.index(plant.point)] = 1.0
-    return out
+    return _without_gaps(out, kind)
+
+
+def _without_gaps(planted: NDArray, kind: int) -> NDArray:
+    """Close gaps between contacts of a point that are too short for a step; those of a loop across its seam too."""
+    gap, count = round(CONTROLLER.gap * CONTROLLER.rate), len(planted)
+    around = planted if kind == ONCE else np.concatenate([planted[:-1], planted, planted[1:]])
+    for column in around.T:
+        edges = np.flatnonzero(np.diff(column > 0))
+        for start, stop in pairwise(edges):
+            if column[start] > 0 and stop - start <= gap:
+                column[start : stop + 1] = 1.0
+    return around if kind == ONCE else around[count - 1 : 2 * count - 1]
 
 
 def _warp(curve: TimeCurve, gaits: int, motions: list[PlayableMotion]) -> NDArray:
@@ -251,6 +267,18 @@ def _foot_acceleration(motions: list[PlayableMotion], character: Character) -> f
             second = (ankles[4:] - 2.0 * ankles[2:-2] + ankles[:-4]) * (CONTROLLER.rate / 2.0) ** 2
             found.append(float(np.linalg.norm(second, axis=2).max(initial=0.0)))
     return max(found)
+
+
+def _shortest_stance(motions: list[PlayableMotion]) -> float:
+    """Return the seconds of the shortest stance of a foot in any motion."""
+    found = []
+    for motion in motions:
+        for foot in (0, 2):
+            stands = motion.contacts[:-1, foot : foot + 2].max(axis=1) > 0
+            stands = stands if motion.kind == ONCE else np.tile(stands, 3)
+            edges = np.flatnonzero(np.diff(stands))
+            found += [stop - start for start, stop in pairwise(edges) if stands[start + 1]]
+    return min(found, default=12) / CONTROLLER.rate
 
 
 def _fade(spec: MotionSet, motions: list[PlayableMotion], character: Character) -> float:
