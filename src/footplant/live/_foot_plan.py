@@ -41,8 +41,10 @@ BEFORE, AFTER, LIFT = 0, 1, 2
 BASE, BASE_SPEED, DROP, DROP_SPEED = 0, 1, 2, 3
 RELEASED, LOST, FAR = 1, 2, 4
 """Events of a foot: no point is planted any more; its leg cannot reach; its correction is large."""
-SETTLE = 0.09
+SETTLE = 0.06
 """Seconds in which a foot settles flat on the ground when its second point comes down."""
+SHORTEST = 0.05
+"""Seconds that a foot stands at least."""
 DWELL = 0.12
 """Seconds for which the points that a standing foot holds do not change."""
 HEEL_UP = 0.003
@@ -55,6 +57,8 @@ SOFT = 0.985
 """Fraction of the leg's length from which the body is lowered, smoothly."""
 STEEPEST = 0.95
 """Radians by which a heel is raised about the ball of its foot so that the leg reaches."""
+RAISED = 0.5
+"""Radians of that from which the foot is released."""
 LOWEST = 0.08
 """Leg lengths by which the body is lowered at most so that a leg reaches; beyond it the foot is released."""
 BODY_HALF_LIFE, DROP_HALF_LIFE = 0.1, 0.06
@@ -276,7 +280,9 @@ def pose_feet(tables, step, state, root, pose, scratch):
         length = _leg_length(tables, foot, positions)
         goal = scratch.goals[foot]
         if state.flags[foot, SWING] == 0:
-            _raise_heel(tables, foot, state, hip, body[BASE] - body[DROP], STRAIGHT * length, scratch)
+            raised = _raise_heel(tables, foot, state, hip, body[BASE] - body[DROP], STRAIGHT * length, scratch)
+            if raised > RAISED:
+                events |= LOST << (3 * foot)
             if _note_shift(tables, step, foot, state, scratch):
                 events |= FAR << (3 * foot)
         across = math.sqrt((hip[0] - goal[0]) ** 2 + (hip[2] - goal[2]) ** 2)
@@ -370,7 +376,7 @@ def _swing(tables, step, foot, state, scratch):
         places[p, 0] += dx
         places[p, 2] += dz
     times[SINCE], times[TURN_AGE] = step.now, 0.0
-    times[KEEP] = step.now + 0.05
+    times[KEEP] = step.now + SHORTEST
     state.levels[foot, BEFORE] = state.levels[foot, AFTER]
     _hold(tables, foot, state, scratch, flags[FIRST])
 
@@ -644,15 +650,15 @@ def _note_shift(tables, step, foot, state, scratch):
 
 @jit
 def _raise_heel(tables, foot, state, hip, up, most, scratch):
-    """Raise the heel of a standing foot about its ball, as far as the leg needs to reach the ankle."""
+    """Raise the heel of a standing foot about its ball, as far as the leg needs to reach the ankle; return the angle."""
     flags, goal = state.flags[foot], scratch.goals[foot]
     if not flags[HELD] & 2:
-        return
+        return 0.0
     hx, hy, hz = hip[0], hip[1] + up, hip[2]
     far = math.sqrt((hx - goal[0]) ** 2 + (hy - goal[1]) ** 2 + (hz - goal[2]) ** 2)
     soft = most * SOFT / STRAIGHT
     if far <= (soft if flags[HELD] == 2 else most):
-        return
+        return 0.0
     if flags[HELD] == 2:
         # approach full extension smoothly
         most = soft + (most - soft) * math.tanh((far - soft) / (most - soft))
@@ -664,7 +670,7 @@ def _raise_heel(tables, foot, state, hip, up, most, scratch):
     lx, lz = goal[0] - bx, goal[2] - bz
     flat = math.sqrt(lx * lx + lz * lz)
     if flat < 1e-4:
-        return
+        return 0.0
     ax, az = -lz / flat, lx / flat
     cw, cx, cy, cz = goal[3], goal[4], goal[5], goal[6]
     low, high = 0.0, STEEPEST
@@ -680,6 +686,7 @@ def _raise_heel(tables, foot, state, hip, up, most, scratch):
     s = math.sin(0.5 * high)
     goal[3], goal[4], goal[5], goal[6] = multiply(math.cos(0.5 * high), ax * s, 0.0, az * s, cw, cx, cy, cz)
     _put_anchor(tables, foot, state, scratch)
+    return high
 
 
 @jit

@@ -111,8 +111,12 @@ class FootPlanner:
 
         own: the predicted foot (N, 24).
         """
-        near = np.linalg.norm(own[:, BALL] - own[0, BALL], axis=1) <= FOOT_PLAN.hardly * self.height
+        way = np.linalg.norm(own[:, BALL] - own[0, BALL], axis=1)
         again = min(round(FOOT_PLAN.again / interval), len(own) - 1)
+        body = float(np.linalg.norm((own[again, HIP] - own[0, HIP])[::2]))
+        if way[again] <= FOOT_PLAN.slow * self.height * FOOT_PLAN.again and body <= FOOT_PLAN.far * self.height:
+            return interval
+        near = way <= FOOT_PLAN.hardly * self.height
         leaves = again if near[: again + 1].all() else int((~near).argmax()) - 1
         back = np.flatnonzero(own[: again + 1, BITS] > 0)
         if len(back) and np.linalg.norm((own[back[0], BALL] - own[0, BALL])[::2]) <= FOOT_PLAN.returns * self.height:

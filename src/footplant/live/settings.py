@@ -65,6 +65,9 @@ class FootPlanSettings:
     """Seconds after which such a foot, or one that should step, is looked at again."""
     hardly: float = 0.004
     """Body heights that a released ball of a foot has to move before it is lifted: slower, it would creep off."""
+    slow: float = 0.25
+    """Body heights per second; a released foot that the blend moves more slowly than this still stands, unless the
+    body leaves it behind."""
     returns: float = 0.02
     """Body heights within which a foot that is planted again at once is not lifted at all."""
     far: float = 0.07
