@@ -650,7 +650,7 @@ def _note_shift(tables, step, foot, state, scratch):
 
 @jit
 def _raise_heel(tables, foot, state, hip, up, most, scratch):
-    """Raise the heel of a standing foot about its ball, as far as the leg needs to reach the ankle; return the angle."""
+    """Raise the heel of a standing foot about its ball, as far as the leg needs to reach; return the angle."""
     flags, goal = state.flags[foot], scratch.goals[foot]
     if not flags[HELD] & 2:
         return 0.0
@@ -762,6 +762,24 @@ def _place_leg(tables, foot, target, turn, pose, scratch):
     return missing
 
 
+@jit
+def reach_limb(tables, limb, joint, arm, target, share, body, scratch):
+    """Move a point (an offset from a joint below the limb's end) towards a target by a share, by two-bone IK.
+
+    tables: `legs` are the limbs. body: root (1, 3) and pose (1, J, 4), changed in place.
+    """
+    root, pose = body
+    forward(tables.parents, tables.offsets, root, pose, scratch.positions, scratch.turns)
+    turn, place = scratch.turns[0, joint], scratch.positions[0, joint]
+    vx, vy, vz = rotate(turn[0], turn[1], turn[2], turn[3], arm[0], arm[1], arm[2])
+    end = scratch.positions[0, tables.legs[limb, 2]]
+    goal = (
+        end[0] + share * (target[0] - place[0] - vx), end[1] + share * (target[1] - place[1] - vy),
+        end[2] + share * (target[2] - place[2] - vz),
+    )  # fmt: skip
+    _place_leg(tables, limb, goal, (1.0, 0.0, 0.0, 0.0), pose, scratch)
+
+
 def _states():
     return FootState(
         np.zeros((2, 8), np.int64), np.zeros((2, 7)), np.zeros((2, 6, 6)), np.ones((2, 4, 4)), np.zeros((2, 4, 3)),
@@ -813,5 +831,11 @@ WARMUP = {
     "look_ahead": _ahead_arguments,
     "lift": lambda: (_foot_tables(), 0, 0.0, _states(), _foot_scratch()),
     "land": lambda: (_foot_tables(), 0, 0.0, _states(), _foot_scratch(), 3),
+    "release_toes": lambda: (_foot_tables(), 0, _states(), _foot_scratch()),
+    "forward_goal": lambda: (_foot_tables(), 0, _foot_scratch()),
+    "smoother": lambda: (0.5,),
+    "reach_limb": lambda: (
+        _foot_tables(), 0, 3, np.zeros(3), np.zeros(3), 0.0, (np.zeros((1, 3)), np.ones((1, 4, 4))), _foot_scratch(),
+    ),
     "aim_root": lambda: (np.zeros(5), 0.0, 0.0, np.zeros(5)),
 }

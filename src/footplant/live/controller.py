@@ -19,10 +19,12 @@ from footplant.checks import real_number, shaped
 from footplant.clip import Clip
 from footplant.contacts.ground import Ground
 from footplant.errors import MotionError
+from footplant.kinematics import Kinematics
 from footplant.live.foot_plan import BITS, FootPlanner
 from footplant.live.motion_set import MotionSet
-from footplant.live.settings import CONTROLLER, FOOT_PLAN
-from footplant.live.tables import GAIT, Tables, build_tables
+from footplant.live.settings import AIM, CONTROLLER, FOOT_PLAN
+from footplant.live.tables import GAIT, Effector, Tables, build_tables
+from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
 
@@ -88,6 +90,12 @@ class ControllerState:
     """What was requested during an action that cannot be interrupted."""
     changed: bool = False
     """Whether something was requested since the feet were planned."""
+    target: NDArray | None = None
+    """(3,) metres, what the pending or playing action is aimed at."""
+    key: float = -1.0
+    """When the action's effector is at its target, seconds; negative: it is not aimed."""
+    pace: float = 1.0 / 60.0
+    """Seconds of the last step."""
 
     @property
     def phase(self) -> float:
@@ -147,6 +155,11 @@ class Controller:
             np.array([limb.axis for limb in limbs]),
             np.array([point.joint for point in points], np.int64),
             np.array([point.offset for point in points], float),
+        )
+        arms = [limb_of(tables.character, f"{side}_arm") for side in ("left", "right")]
+        self._arms = self._feet._replace(
+            legs=np.array([[limb.upper, limb.lower, limb.end] for limb in arms], np.int64),
+            axes=np.array([limb.axis for limb in arms]),
         )
         joints, count = len(skeleton), len(motions)
         floats = np.zeros(36)
@@ -221,18 +234,28 @@ class Controller:
         self._pose_feet(state, 0.0)
         return state
 
-    def request(self, state: ControllerState, name: str, direction: Direction = "straight") -> None:
+    def request(
+        self,
+        state: ControllerState,
+        name: str,
+        direction: Direction = "straight",
+        target: tuple[float, float, float] | None = None,
+    ) -> None:
         """Request a gait, an idle or an action, at any time.
 
         Gaits and idles start at once, whatever is playing (except an action that cannot be interrupted). An action
         starts when the gait's pose matches its start, or after its `wait`; an action that still has weight is not
-        restarted. direction: of a gait.
+        restarted. direction: of a gait. target: (x, y, z) in metres that the effector of an action is to meet at its
+        key moment: the character turns and steps towards it, and the limb does the rest.
         """
         if direction not in DIRECTIONS:
             raise MotionError(f"expected a direction among {', '.join(DIRECTIONS)}; got {direction!r}")
         if name in self.spec.actions:
             state.pending, state.requested_at = self.tables.index(name), state.now
+            state.target = None if target is None else shaped(target, (3,), "a target", MotionError)
             return
+        if target is not None:
+            raise MotionError(f"expected a target for an action only, got one for {name!r}")
         wanted = self._wanted(name, direction)
         state.pending = None
         if state.action is not None and not self._action(state.action).interruptible:
@@ -246,6 +269,7 @@ class Controller:
         if not 0.0 <= real_number(seconds, "step", MotionError) <= LONGEST:
             raise MotionError(f"expected a step of 0 seconds or more, at most {LONGEST:g}, got {seconds}")
         parts = max(int(np.ceil(seconds / CONTROLLER.longest_step - 1e-9)), 1)
+        state.pace = seconds / parts
         for _ in range(parts):
             self._decide(state)
             state.now += seconds / parts
@@ -287,8 +311,45 @@ class Controller:
         if going and not fits and waited < self._action(number).wait:
             return
         state.clocks[number] = 0.0
-        state.action, state.pending = number, None
+        state.action, state.pending, state.key = number, None, -1.0
         self._ask(state, number, 0.0)
+        if state.target is not None:
+            self._aim(state, number)
+
+    def _aim(self, state: ControllerState, number: int) -> None:
+        """Turn and move the root until the key moment so that the effector's place in the clip comes to the target.
+
+        What that leaves (heights, and what is too far) is left to the limb.
+        """
+        target = state.target
+        effector = self.tables.effectors.get(number)
+        if effector is None or target is None or state.pace <= 0.0:
+            return
+        # the key moment is a frame: a fast foot is at a place for one of them only
+        seconds = max(round((effector.seconds - state.clocks[number]) / state.pace), 1) * state.pace
+        state.key = state.now + seconds
+        state.aim[:] = state.now, seconds, 0.0, 0.0, 0.0
+        here = state.numbers[1:3].copy()
+        most = AIM.reach * self.character.height
+        for round_ in range(AIM.rounds):
+            at = self._predict(state, seconds, effector)
+            gap = target[::2] - at[::2]
+            if round_ == 0:
+                a, b = at[::2] - here, target[::2] - here
+                turn = np.arctan2(b[0], b[1]) - np.arctan2(a[0], a[1])
+                turn = (turn + np.pi) % (2.0 * np.pi) - np.pi
+                state.aim[4] = np.clip(turn, -AIM.turn, AIM.turn)
+                continue
+            moved = state.aim[2:4] + gap
+            state.aim[2:4] = moved * min(1.0, most / max(float(np.hypot(*moved)), 1e-9))
+        state.changed = True
+
+    def _predict(self, state: ControllerState, seconds: float, effector: Effector) -> NDArray:
+        """Return where an effector will be, blended, without corrections of the limbs, over a level floor."""
+        count = max(round(seconds / FOOT_PLAN.interval), 1)
+        self._look_ahead(state, np.zeros((count + 1, 2, 24)), seconds / count)
+        _, _, root, pose, _ = self._work
+        return Kinematics(Motion(self.character.skeleton, root, pose, 60.0)).point(effector.point)[0]
 
     def _leaves(self, motion: int) -> float:
         """Return the seconds of an action at which what follows it starts to fade in."""
@@ -343,6 +404,8 @@ class Controller:
             state.count -= expired
         self._blend(state, seconds, None)
         self._plan_feet(state, self._pose_feet(state, seconds))
+        if state.key >= 0.0:
+            self._reach(state)
 
     def _blend(self, state: ControllerState, seconds: float, steer: float | None) -> None:
         """Compute weights, clocks, root and the mean pose, without feet."""
@@ -377,6 +440,7 @@ class Controller:
             swinging = flags[kernel.SWING] == 1
             late = times[0] + times[1] - now < FOOT_PLAN.shortest
             again = swinging and not flags[kernel.LANDS] and now >= state.looked[foot]
+            again &= not (state.key > now and abs(times[0] + times[1] - state.key) < 1e-6)
             if not (again or event or (swinging and state.changed and not (flags[kernel.LANDS] and late))):
                 continue
             if event == kernel.FAR and now < state.looked[foot]:
@@ -402,10 +466,44 @@ class Controller:
                 kernel.lift(self._feet, foot, now, feet, self._foot_scratch)
             else:
                 kernel.release_toes(self._feet, foot, feet, self._foot_scratch)
-            self._planner.swing(feet, foot, track, now, FOOT_PLAN.interval, state.ground, stepping=stepping)
+            via = self._via(state, foot)
+            self._planner.swing(feet, foot, track, now, FOOT_PLAN.interval, state.ground, stepping=stepping, via=via)
         state.changed = False
 
-    def _look_ahead(self, state: ControllerState) -> NDArray:
+    def _effector(self, state: ControllerState) -> Effector | None:
+        """Return the effector of an action that is aimed."""
+        number = state.action
+        return None if number is None or state.key < 0.0 or state.target is None else self.tables.effectors.get(number)
+
+    def _via(self, state: ControllerState, foot: int) -> tuple[float, NDArray] | None:
+        """Return when, and with which shift, a foot that is aimed meets its target."""
+        effector = self._effector(state)
+        left = state.key - state.now
+        if effector is None or effector.name != f"{('left', 'right')[foot]}_foot" or left < 0.5 * state.pace:
+            return None
+        return left, state.target - self._predict(state, left, effector)
+
+    def _reach(self, state: ControllerState) -> None:
+        """Bring an aimed hand to its target around the key moment."""
+        from footplant.live import _foot_plan as kernel
+
+        effector = self._effector(state)
+        if effector is None or state.now > state.key + AIM.after:
+            state.key = -1.0
+            return
+        if effector.name.endswith("_foot"):
+            return
+        before, after = (state.key - state.now) / AIM.before, (state.now - state.key) / AIM.after
+        share = kernel.smoother(1.0 - max(before, after, 0.0))
+        side = 0 if effector.name.startswith("left") else 1
+        kernel.reach_limb(
+            self._arms, side, effector.point.joint, np.asarray(effector.point.offset, float),
+            state.target, share, (state.root, state.pose), self._foot_scratch,
+        )  # fmt: skip
+
+    def _look_ahead(
+        self, state: ControllerState, track: NDArray | None = None, interval: float = FOOT_PLAN.interval
+    ) -> NDArray:
         """Return the blended feet of the near future (N, 2, 24), if nothing else is requested."""
         from footplant.live import _controller as kernel
         from footplant.live import _foot_plan as foot_plan
@@ -425,10 +523,11 @@ class Controller:
                     self._write_phase(numbers, clocks, self._entry(state.action, self._leaves(state.action)))
         requests = foot_plan.Requests(targets, starts, steers, count, self.tables.fade, state.aim)
         playback = kernel.Playback(state.weights.copy(), numbers, clocks, state.planted.copy())
+        track = self._track if track is None else track
         foot_plan.look_ahead(
-            self._motions, self._feet, requests, state.now, FOOT_PLAN.interval, playback, self._work, self._track
+            self._motions, self._feet, requests, state.now, interval, playback, self._work, track
         )
-        return self._track
+        return track
 
 
 def build_controller(spec: MotionSet, clips: Mapping[str, Clip], character: Character | None = None) -> Controller:

@@ -70,8 +70,8 @@ class FootPlanner:
     def __init__(self, feet: FootTables, height: float, strongest: float, shortest: float) -> None:
         """Note the limits of a set of clips.
 
-        height: metres, of the body. strongest: metres per second squared, the clips' own acceleration of feet. shortest:
-        seconds, their shortest stance.
+        height: metres, of the body. strongest: metres per second squared, the clips' own acceleration of feet.
+        shortest: seconds, their shortest stance.
         """
         self.feet, self.height, self.shortest = feet, height, shortest
         self.most = FOOT_PLAN.added_acceleration * strongest

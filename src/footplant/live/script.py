@@ -19,6 +19,8 @@ from footplant.problem import Progress
 DEFAULT_SECONDS = 2.0
 """Seconds of a gait or an idle where the script gives none."""
 _SECONDS = re.compile(r"^(\d+(?:\.\d*)?|\.\d+)\s*s$")
+_NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)"
+_TARGET = re.compile(rf"^@{_NUMBER}:{_NUMBER}:{_NUMBER}$")
 _LONGEST_ACTION = 60.0
 
 
@@ -30,6 +32,8 @@ class Order:
     seconds: float | None = None
     """Its duration; None: an action until it is over, anything else for `DEFAULT_SECONDS`."""
     direction: Direction = "straight"
+    target: tuple[float, float, float] | None = None
+    """(x, y, z) in metres that an action is aimed at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +50,7 @@ class Drive:
 
 
 def parse_script(text: str, names: Sequence[str]) -> tuple[Order, ...]:
-    """Parse a script: comma-separated requests, each a name, then optional seconds ("2s") and a direction."""
+    """Parse a script: requests, separated by commas: a name, then seconds (2s), a direction or a target (@x:y:z)."""
     orders = []
     for number, part in enumerate(text.split(","), start=1):
         words = re.sub(r"(\d)\s+s\b", r"\1s", part).split()
@@ -54,7 +58,7 @@ def parse_script(text: str, names: Sequence[str]) -> tuple[Order, ...]:
             if len(text.split(",")) == 1 or number < len(text.split(",")):
                 raise FormatError(f"script, request {number}: expected a name, got nothing")
             continue
-        name, seconds, direction = words[0], None, "straight"
+        name, seconds, direction, target = words[0], None, "straight", None
         if name not in names:
             raise FormatError(f"script, request {number}: expected one of {', '.join(names)}; got {name!r}")
         for word in words[1:]:
@@ -63,12 +67,15 @@ def parse_script(text: str, names: Sequence[str]) -> tuple[Order, ...]:
                 seconds = float(timed[1])
             elif word in DIRECTIONS:
                 direction = word
+            elif _TARGET.match(word):
+                x, y, z = (float(part) for part in word[1:].split(":"))
+                target = (x, y, z)
             else:
                 raise FormatError(
-                    f"script, request {number} ({name}): expected seconds as in 2s, or left, right or straight; "
-                    f"got {word!r}"
+                    f"script, request {number} ({name}): expected seconds as in 2s, left, right or straight, or a "
+                    f"target as in @0.3:0.2:2.5; got {word!r}"
                 )
-        orders.append(Order(name, seconds, direction))  # type: ignore[arg-type]
+        orders.append(Order(name, seconds, direction, target))  # type: ignore[arg-type]
     return tuple(orders)
 
 
@@ -100,7 +107,7 @@ def drive(
             progress(order.name, number / len(orders))
         label = order.name if order.direction == "straight" else f"{order.name} {order.direction}"
         requests.append((state.now, label))
-        controller.request(state, order.name, order.direction)
+        controller.request(state, order.name, order.direction, order.target)
         action = order.name in controller.spec.actions and order.seconds is None
         seconds = _LONGEST_ACTION if action else DEFAULT_SECONDS if order.seconds is None else order.seconds
         for _ in range(round(seconds * fps)):

@@ -117,6 +117,22 @@ class ClipSetSettings:
 
 
 @dataclass(frozen=True)
+class AimSettings:
+    """How actions are aimed (`controller`)."""
+
+    rounds: int = 4
+    """Predictions of where the effector will be: one for the turn, the others for the shift."""
+    turn: float = math.pi / 2
+    """Radians that the character turns at most."""
+    reach: float = 0.6
+    """Body heights that the character is moved at most."""
+    before: float = 0.4
+    """Seconds before the key moment in which a hand leaves its path."""
+    after: float = 0.5
+    """Seconds after it in which it returns."""
+
+
+@dataclass(frozen=True)
 class ClockSettings:
     """When poses were made (`clock`). Chosen on `benchmarks/live_wire.py --simulate`."""
 
@@ -216,6 +232,7 @@ class CalibrationPoseSettings:
 CONTROLLER = ControllerSettings()
 CLIP_SET = ClipSetSettings()
 FOOT_PLAN = FootPlanSettings()
+AIM = AimSettings()
 CLOCK = ClockSettings()
 STREAM = StreamSettings()
 CALIBRATION_POSE = CalibrationPoseSettings()

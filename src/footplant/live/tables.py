@@ -21,10 +21,10 @@ from footplant.contacts.detection import FEET, Contacts
 from footplant.errors import FormatError, MotionError
 from footplant.humanoid import reference_pose
 from footplant.kinematics import Kinematics
-from footplant.live.motion_set import MotionSet
+from footplant.live.motion_set import EFFECTORS, Action, MotionSet
 from footplant.live.settings import CONTROLLER
 from footplant.motion import Motion
-from footplant.skeleton import Character
+from footplant.skeleton import Character, Point
 
 GAIT, LOOP, ONCE = 0, 1, 2
 """Kinds of motions, as the kernel numbers them."""
@@ -66,6 +66,18 @@ class PlayableMotion:
 
 
 @dataclass(frozen=True, eq=False)
+class Effector:
+    """What an action aims, and when."""
+
+    name: str
+    """left_foot, right_foot, left_hand or right_hand."""
+    point: Point
+    """The ball of the foot, or the palm."""
+    seconds: float
+    """From the start of the action to its key moment."""
+
+
+@dataclass(frozen=True, eq=False)
 class Tables:
     """Everything that a controller plays."""
 
@@ -83,6 +95,8 @@ class Tables:
     """Metres per second squared; the largest acceleration of an ankle in any gait."""
     shortest_stance: float
     """Seconds; the shortest stance of a foot in any motion."""
+    effectors: Mapping[int, Effector]
+    """Motion → what it aims; of actions."""
 
     def index(self, name: str) -> int:
         """Return the index of a motion; the error lists all names."""
@@ -137,7 +151,11 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
     entries, openings = _entries(registered.clips[registered.reference], motions, character)
     fade = _fade(spec, motions, character)
     strongest, shortest = _foot_acceleration(motions, character), _shortest_stance(motions)
-    return Tables(character, tuple(motions), warp, entries, openings, fade, strongest, shortest)
+    effectors = {
+        len(motions) - len(spec.actions) + number: _effector(action, motions[number - len(spec.actions)], character)
+        for number, action in enumerate(spec.actions.values())
+    }
+    return Tables(character, tuple(motions), warp, entries, openings, fade, strongest, shortest, effectors)
 
 
 def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Clip, Contacts | None]:
@@ -256,6 +274,22 @@ def as_motion(motion: PlayableMotion, character: Character) -> Motion:
     rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], facing), rotations[:, 0])
     root = np.column_stack([motion.floor[:, 0], motion.height, motion.floor[:, 1]])
     return Motion(character.skeleton, root, rotation.normalize(rotations), CONTROLLER.rate)
+
+
+def _effector(action: Action, motion: PlayableMotion, character: Character) -> Effector:
+    """Return what an action aims: as the set says, else the limb that moves fastest relative to the hips."""
+    roles = character.require_roles()
+    positions = Kinematics(as_motion(motion, character)).positions
+    speeds = {
+        name: np.linalg.norm(np.diff(positions[::2, roles[name]] - positions[::2, roles["hips"]], axis=0), axis=1)
+        for name in EFFECTORS
+    }
+    name = action.effector or max(speeds, key=lambda each: float(speeds[each].max()))
+    key = (2 * int(speeds[name].argmax()) + 1) / CONTROLLER.rate
+    seconds = key if action.key is None else min(max(action.key - action.start, 0.0), motion.seconds)
+    side, _, part = name.partition("_")
+    point = character.contacts.get(f"{side}_{'ball' if part == 'foot' else 'palm'}", Point(roles[name], np.zeros(3)))
+    return Effector(name, point, seconds)
 
 
 def _foot_acceleration(motions: list[PlayableMotion], character: Character) -> float:
