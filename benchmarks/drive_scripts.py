@@ -3,9 +3,10 @@
     python benchmarks/drive_scripts.py DATA [CLIP ...] [--requests 200] [--seeds 2] [--judge FOLDER --python PYTHON]
 
 DATA: a folder; CLIP: files in it (default: eight captures). On level and on rough ground. Accelerations are compared
-with the clips' own, after retargeting to the same character, at the same frame rate. Drifts are measured twice: over the
-contacts that `footplant measure` finds in the recording, and over the still stances that the judge finds in it (the
-judge shares no code with Footplant; PYTHON is that of its environment).
+with the clips' own, after retargeting to the same character, at the same frame rate, and where no action has weight
+with those of the gaits alone: a kick would hide them. Drifts are measured three times: over what the controller held,
+over the contacts that `footplant measure` finds in the recording, and over the still stances that the judge finds in it
+(the judge shares no code with Footplant; PYTHON is that of its environment).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from footplant.grounds import rough
 from footplant.kinematics import Kinematics
 from footplant.live.controller import DIRECTIONS, Controller
 from footplant.live.script import Drive, Order, drive, held_intervals
+from footplant.live.tables import GAIT, as_motion
 from footplant.quality.measure import measure
 
 CLIPS = (
@@ -122,8 +124,17 @@ def measure_script(controller: Controller, seed: int, requests: int, ground=None
     own = measure(done.motion, character, ground=level)
     held = measure(done.motion, character, lock_contacts(done, character, own_ground(level)), ground=level)
     drifts = sorted((plant.drift for plant in own.plants), reverse=True)
+    acts = [number for number, motion in enumerate(controller.tables.motions) if motion.kind != GAIT]
+    free = (done.weights[1:-1, acts] == 0.0).all(axis=1)
+    gaits = max(
+        float(foot_acceleration(as_motion(motion, character).looped(2, close=False).resample(FPS), character).max())
+        for motion in controller.tables.motions if motion.kind == GAIT
+    )  # fmt: skip
     return done, {
         "seconds": done.motion.duration,
+        "gaits_peak": float(speed[free].max(initial=0.0)),
+        "gaits_own_peak": gaits,
+        "gaits_ratio": float(speed[free].max(initial=0.0)) / gaits,
         "acceleration_peak": float(speed.max()),
         "acceleration_999": float(np.percentile(speed, 99.9)),
         "acceleration_99": float(np.percentile(speed, 99)),
@@ -134,6 +145,42 @@ def measure_script(controller: Controller, seed: int, requests: int, ground=None
         "lock_drift_worst_mm": held.worst_plant.drift if held.worst_plant else None,
         "penetration_mm": own.penetration_worst,
     }
+
+
+def kick_errors(controller: Controller, count: int, seed: int = 0) -> dict[str, float]:
+    """Return, for each aimed action, the largest distance in millimetres from random targets beside its own place."""
+    rng, found = np.random.default_rng(seed), {}
+    for number, effector in controller.tables.effectors.items():
+        name = controller.tables.motions[number].name
+        for gait in list(controller.spec.gaits)[:4]:
+            _, track = _aimed(controller, gait, name, effector, None)
+            natural = track[round(effector.seconds * FPS) - 1]
+            worst = 0.0
+            for _ in range(count):
+                target = natural + rng.uniform(-0.2, 0.2, 3)
+                target[1] = max(target[1], 0.05)
+                _, track = _aimed(controller, gait, name, effector, target)
+                worst = max(worst, 1000.0 * float(np.linalg.norm(track - target, axis=1).min()))
+            found[f"{name} during {gait}"] = worst
+    return found
+
+
+def _aimed(controller: Controller, gait: str, name: str, effector, target) -> tuple[int, np.ndarray]:
+    """Return the frame in which an action starts, and the effector's path (F, 3) from there on."""
+    state = controller.init(begin=gait)
+    for _ in range(40):
+        controller.step(state, 1.0 / FPS)
+    controller.request(state, name, target=None if target is None else tuple(target))
+    roots, poses, started = [], [], -1
+    for frame in range(400):
+        controller.step(state, 1.0 / FPS)
+        started = frame if started < 0 and state.action is not None else started
+        roots.append(state.root[0].copy())
+        poses.append(state.pose[0] / np.linalg.norm(state.pose[0], axis=-1, keepdims=True))
+        if started >= 0 and not state.busy:
+            break
+    motion = footplant.Motion(controller.character.skeleton, np.stack(roots), np.stack(poses), FPS)
+    return started, Kinematics(motion).point(effector.point)[max(started, 0) :]
 
 
 def own_ground(level):
@@ -170,6 +217,8 @@ def main() -> None:
                 figures["judge"] = judged(done.motion, character, options.judge, options.python)
             result["scripts"].append({"ground": label, "seed": seed, **figures})
             print(label, seed, json.dumps(figures), flush=True)
+    result["kicks_mm"] = kick_errors(controller, 6)
+    print("kicks, mm:", json.dumps(result["kicks_mm"]))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
 

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 import footplant
 from footplant import io, rotation, samples
+from footplant.blending.common_character import on_one_character
 from footplant.blending.compose import RootPath, root_reference
 from footplant.cli import main
 from footplant.cli.drive import load_controller
 from footplant.errors import FormatError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.live import _controller as kernel
+from footplant.live.clip_set import examine
 from footplant.live.controller import DIRECTIONS, build_controller
 from footplant.live.motion_set import MotionSet, load_set, read_set
 from footplant.live.script import Order, drive, held_intervals, parse_script
@@ -340,6 +342,7 @@ def test_scripts():
     assert parse_script("walk 2s, run 3 s left,kick,", names) == (
         Order("walk", 2.0), Order("run", 3.0, "left"), Order("kick"),
     )  # fmt: skip
+    assert parse_script("kick @0.3:-.2:2", names) == (Order("kick", target=(0.3, -0.2, 2.0)),)
     for text, words in (
         ("fly", "one of walk"),
         ("walk fast", "got 'fast'"),
@@ -406,7 +409,8 @@ def test_a_motion_at_full_weight_equals_its_clip(name):
     motion, _, _, _ = play(controller, [(name, "straight", 150)], state)
     alone = as_motion(controller.tables.motions[number], controller.character).looped(5, close=False)
     clip = alone.at(begin + np.arange(151) / FPS)
-    np.testing.assert_allclose(motion.root[:, 1], clip.root[1:, 1], atol=1e-4)
+    # the body of a run is lowered by millimetres where the leg of a planted foot would not reach
+    np.testing.assert_allclose(motion.root[:, 1], clip.root[1:, 1], atol=3e-3 if name == "run" else 1e-4)
     np.testing.assert_allclose(
         (motion.root - motion.root[0])[:, ::2], (clip.root[1:] - clip.root[1])[:, ::2], atol=1e-3
     )
@@ -414,4 +418,62 @@ def test_a_motion_at_full_weight_equals_its_clip(name):
     arm = [roles["spine"], roles["left_upper_arm"], roles["right_lower_arm"]]
     assert rotation.angle(motion.rotations[:, arm], clip.rotations[1:, arm]).max() < 1e-3
     legs = [roles["left_upper_leg"], roles["right_lower_leg"], roles["left_foot"]]
-    assert np.degrees(rotation.angle(motion.rotations[:, legs], clip.rotations[1:, legs]).max()) < 9.0
+    assert np.degrees(rotation.angle(motion.rotations[:, legs], clip.rotations[1:, legs]).max()) < 14.0
+
+
+def kinds_of(clips):
+    return {name: examine(on_one_character([footplant.load(clip)])[0]).kind for name, clip in clips.items()}
+
+
+def test_kinds_of_clips_are_told_from_them():
+    names = {"walk": "gait", "run": "gait", "stand": "idle", "kick": "action"}
+    assert kinds_of({name: f"sample:{name}" for name in names}) == names
+    kick = examine(footplant.load("sample:kick"))
+    assert kick.effector.endswith("_foot")
+    assert kick.part[0] < kick.key < kick.part[1]
+
+
+@cache
+def from_clips():
+    return footplant.drive_set([f"sample:{name}" for name in ("walk", "run", "kick")])
+
+
+def test_a_set_from_clips_does_not_jolt_and_aims():
+    """Feet of a random script: held exactly, and accelerated hardly more than the clips' own; a kick meets its ball."""
+    controller = from_clips()
+    assert set(controller.names) == {"walk", "run", "kick"}
+    names, rng = ["walk", "run"], np.random.default_rng(1)
+    script = [
+        Order(names[rng.integers(2)], float(rng.uniform(0.2, 1.5)), DIRECTIONS[rng.integers(3)]) for _ in range(20)
+    ]
+    ground = footplant.grounds.rough(2, amplitude=0.1, spacing=1.5, low=(-40, -40), high=(40, 40))
+    own = max(foot_peak(as_motion(m, controller.character).looped(2, close=False).resample(FPS), controller.character)
+              for m in controller.tables.motions if m.kind == GAIT)  # fmt: skip
+    for floor in (None, ground):
+        done = drive(controller, script, ground=floor)
+        assert foot_peak(done.motion, controller.character) <= 1.2 * own
+        kinematics = Kinematics(done.motion)
+        for point, spans in held_intervals(done).items():
+            track = kinematics.point(controller.character.contacts[point])
+            for start, end in spans:
+                part = track[start:end, ::2]
+                assert np.linalg.norm(part - part.mean(axis=0), axis=1).max() <= 1.5e-3
+    effector = controller.tables.effectors[controller.tables.index("kick")]
+    state = controller.init(begin="walk")
+    play(controller, [("walk", "straight", 40)], state)
+    ball = state.root[0] * [1.0, 0.0, 1.0] + [0.3, 0.3, 1.3]
+    controller.request(state, "kick", target=tuple(ball))
+    found = []
+    for _ in range(200):
+        controller.step(state, 1.0 / FPS)
+        motion = Motion(controller.character.skeleton, state.root, rotation.normalize(state.pose), FPS)
+        found.append(np.linalg.norm(Kinematics(motion).point(effector.point)[0] - ball))
+    assert min(found) < 0.02
+    with pytest.raises(MotionError, match="target for an action"):
+        controller.request(state, "walk", target=(0.0, 0.0, 0.0))
+
+
+def foot_peak(motion, character):
+    roles = character.require_roles()
+    feet = Kinematics(motion).positions[:, [roles["left_foot"], roles["right_foot"]]]
+    return np.linalg.norm(np.diff(feet, 2, axis=0), axis=2).max() * motion.fps**2

@@ -14,6 +14,7 @@ from footplant.cli.output import print_facts, print_json, print_table, working
 from footplant.cli.solving import Out, Overwrite, check_targets, solving
 
 if TYPE_CHECKING:
+    from footplant.contacts.ground import Ground
     from footplant.live.controller import Controller
     from footplant.live.motion_set import MotionSet
 
@@ -34,9 +35,34 @@ def load_controller(spec: MotionSet, character: str | None = None) -> Controller
         return build_controller(spec, clips, None if wanted is None else load_character(wanted))
 
 
+REACH = 60.0
+"""Metres around the start for which a ground is made."""
+
+
+def clips_controller(files: list[str], character: str | None = None) -> Controller:
+    """Build the controller of any clips: what they are is told from them."""
+    from footplant.io import load_character
+    from footplant.live.clip_set import drive_set
+
+    clips = [load_clip(file) for file in files]
+    with working("examining and registering the clips"):
+        return drive_set(clips, character=None if character is None else load_character(character))
+
+
+def _ground(text: str, controller: Controller) -> Ground:
+    """Return the ground of a driven character, which starts at the origin and walks along +z."""
+    from footplant.io.ground_files import Course, load_ground
+
+    return load_ground(text, Course((0.0, 0.0), (-REACH, -REACH), (REACH, REACH), 0.0, controller.character.height))
+
+
 def drive(
-    motion_set: Annotated[
-        str, typer.Argument(metavar="SET", help="A TOML file of gaits, idles and actions, or set:samples.")
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SET | CLIP...",
+            help="A TOML file of gaits, idles and actions, or set:samples; with --clips, any motion files.",
+        ),
     ],
     script: Annotated[
         str, typer.Option("--script", metavar="TEXT", help='Commands: "walk 2s, run 3s left, kick, sneak 2s".')
@@ -46,32 +72,53 @@ def drive(
     character: Annotated[
         str | None, typer.Option("--character", metavar="CHARACTER", help="Use this character instead of the set's.")
     ] = None,
+    clips: Annotated[
+        bool, typer.Option("--clips", help="Make the set from these files: gaits, turns, idles and actions are found.")
+    ] = False,
+    ground: Annotated[
+        str | None,
+        typer.Option(
+            "--ground", metavar="GROUND", help="noise:SEED, stairs:RISE:RUN, slope:DEGREES, or a file, as for terrain."
+        ),
+    ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Drive a character by a script: gaits blend in phase, actions play between them, feet stay planted.
 
-    In the editor, keys drive the same controller. docs/drive.md describes motion sets and scripts.
+    In the editor, keys drive the same controller. docs/drive.md describes motion sets, sets of any clips and scripts.
 
     Example: footplant drive set:samples --script "walk 2s, run 3s left, kick, sneak 2s" -o driven.glb
     """
     from footplant.clip import Clip
     from footplant.contacts.detection import FEET, Contacts, Plant
+    from footplant.errors import FormatError
     from footplant.geometry import Plane
     from footplant.io import save
     from footplant.kinematics import Kinematics
+    from footplant.live.clip_set import known_kinds
     from footplant.live.motion_set import load_set
     from footplant.live.script import drive as play
     from footplant.live.script import held_intervals, parse_script
     from footplant.quality.measure import measure
 
     prepare_kernels()
-    check_targets(motion_set, out, None, overwrite=overwrite)
-    spec = load_set(motion_set)
-    orders = parse_script(script, spec.names())
-    controller = load_controller(spec, character)
+    for file in files:
+        check_targets(file, out, None, overwrite=overwrite)
+    if clips:
+        controller = clips_controller(files, character)
+        spec = controller.spec
+        orders = parse_script(script, spec.names())
+    elif len(files) > 1:
+        raise FormatError(f"expected one set, got {len(files)} files; --clips makes a set from clips")
+    else:
+        spec = load_set(files[0])
+        orders = parse_script(script, spec.names())
+        controller = load_controller(spec, character)
+    motion_set = " ".join(files)
+    uneven = None if ground is None else _ground(ground, controller)
     with solving("driving") as progress:
-        done = play(controller, orders, fps=fps, progress=progress)
+        done = play(controller, orders, fps=fps, ground=uneven, progress=progress)
     with working(f"writing {out}"):
         save(out, Clip(done.motion, controller.character, name=spec.name))
     kinematics = Kinematics(done.motion)
@@ -80,9 +127,9 @@ def drive(
         for point, spans in held_intervals(done).items()
         for start, end in spans
     ]
-    ground = Plane((0.0, 0.0, 0.0))
-    contacts = Contacts(tuple(plants), FEET, len(done.motion), fps, ground)
-    quality = measure(done.motion, controller.character, contacts, ground=ground)
+    floor = Plane((0.0, 0.0, 0.0)) if uneven is None else uneven
+    contacts = Contacts(tuple(plants), FEET, len(done.motion), fps, floor)
+    quality = measure(done.motion, controller.character, contacts, ground=floor)
     facts = {
         "frames": len(done.motion),
         "fps": fps,
@@ -95,7 +142,11 @@ def drive(
     }
     if json:
         requests = [{"seconds": seconds, "request": request} for seconds, request in done.requests]
+        motions = [{"name": name, "kind": kind, "what": what} for name, kind, what in known_kinds(controller)]
+        facts["motions"] = motions
         print_json({"command": "drive", "input": motion_set, "output": out, "requests": requests, **facts})
         return
     print_facts(f"drive: {motion_set} → {out}", {key.replace("_", " "): value for key, value in facts.items()})
+    if clips:
+        print_table("Clips", ("name", "kind", "what"), known_kinds(controller))
     print_table("Requests", ("#at, s", "request"), [(f"{seconds:.2f}", request) for seconds, request in done.requests])

@@ -55,13 +55,17 @@ STRAIGHT = 0.998
 """Fraction of the leg's length that a locked foot may use; beyond it the heel is raised."""
 SOFT = 0.985
 """Fraction of the leg's length from which the body is lowered, smoothly."""
+SLACK = 0.01
+"""Metres by which a leg may be longer than in the blended motion before the body is lowered."""
 STEEPEST = 0.95
 """Radians by which a heel is raised about the ball of its foot so that the leg reaches."""
 RAISED = 0.5
 """Radians of that from which the foot is released."""
-LOWEST = 0.08
-"""Leg lengths by which the body is lowered at most so that a leg reaches; beyond it the foot is released."""
-BODY_HALF_LIFE, DROP_HALF_LIFE = 0.1, 0.06
+LOWEST = 0.06
+"""Leg lengths by which the body is lowered at most so that a leg reaches."""
+PULL = 12.0
+"""Metres per second squared; largest acceleration by which a planted foot pulls the body down."""
+BODY_HALF_LIFE, DROP_HALF_LIFE = 0.1, 0.08
 """Seconds; half-lives of the critically damped springs by which the body follows the ground, and is lowered."""
 LOWER = 0.7
 """How much of the body's height over the ground is that over the lower foot."""
@@ -273,36 +277,35 @@ def pose_feet(tables, step, state, root, pose, scratch):
             level += share * (state.levels[foot, AFTER] - level)
         low, high = min(low, level), max(high, level)
     spring(body, BASE, LOWER * low + (1.0 - LOWER) * high, BODY_HALF_LIFE, step.seconds)
-    # lower the body where a leg does not reach
-    soft = hard = 0.0
+    # lower the body, smoothly, where a leg does not reach; a foot that it still does not reach is released
+    lower = hard = 0.0
     for foot in range(2):
-        hip = positions[0, tables.legs[foot, 0]]
+        hip, goal = positions[0, tables.legs[foot, 0]], scratch.goals[foot]
         length = _leg_length(tables, foot, positions)
-        goal = scratch.goals[foot]
+        # a leg that the motion itself stretches may be as straight
+        own = math.sqrt(_square(hip, positions[0, tables.legs[foot, 2]]))
+        straight = min(max(STRAIGHT * length, own), 0.9999 * length)
         if state.flags[foot, SWING] == 0:
-            raised = _raise_heel(tables, foot, state, hip, body[BASE] - body[DROP], STRAIGHT * length, scratch)
+            raised = _raise_heel(tables, foot, state, hip, body[BASE] - body[DROP], straight, scratch)
             if raised > RAISED:
                 events |= LOST << (3 * foot)
             if _note_shift(tables, step, foot, state, scratch):
                 events |= FAR << (3 * foot)
-        across = math.sqrt((hip[0] - goal[0]) ** 2 + (hip[2] - goal[2]) ** 2)
+        across = (hip[0] - goal[0]) ** 2 + (hip[2] - goal[2]) ** 2
         above = hip[1] + body[BASE] - goal[1]
-        lost = state.flags[foot, SWING] == 0 and across >= STRAIGHT * length
-        near = SOFT * length
-        want = above - math.sqrt(max(near * near - across * across, 0.0))
-        soft = max(soft, min(want, LOWEST * length))
-        if state.flags[foot, SWING] == 0 and not lost:
-            near = STRAIGHT * length
-            want = above - math.sqrt(near * near - across * across)
-            if want > LOWEST * length:
-                lost = True
-            else:
-                hard = max(hard, want)
-        if lost:
-            events |= LOST << (3 * foot)
-    spring(body, DROP, soft, DROP_HALF_LIFE, step.seconds)
-    if body[DROP] < hard:
-        body[DROP] = hard
+        near = min(max(SOFT * length, own + SLACK), straight)
+        lower = max(lower, min(above - math.sqrt(max(near * near - across, 0.0)), LOWEST * length))
+        if state.flags[foot, SWING] == 0:
+            want = above - math.sqrt(max(straight * straight - across, 0.0))
+            hard = max(hard, min(want, LOWEST * length))
+            if across >= straight * straight or want > LOWEST * length:
+                events |= LOST << (3 * foot)
+    before, speed = body[DROP], body[DROP_SPEED]
+    spring(body, DROP, lower, DROP_HALF_LIFE, step.seconds)
+    if body[DROP] < hard and step.seconds > 0.0:
+        # faster, as far as that does not jolt
+        body[DROP] = max(body[DROP], min(hard, before + (max(speed, 0.0) + PULL * step.seconds) * step.seconds))
+        body[DROP_SPEED] = max(body[DROP_SPEED], (body[DROP] - before) / step.seconds)
     up = body[BASE] - body[DROP]
     root[0, 1] += up
     for j in range(positions.shape[1]):
@@ -312,6 +315,12 @@ def pose_feet(tables, step, state, root, pose, scratch):
         _place_leg(tables, foot, (goal[0], goal[1], goal[2]), (goal[3], goal[4], goal[5], goal[6]), pose, scratch)
         _place_toes(tables, foot, pose, scratch)
     return events
+
+
+@jit
+def _square(a, b):
+    """Return the squared distance of two points (3,)."""
+    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2
 
 
 @jit
@@ -835,7 +844,14 @@ WARMUP = {
     "forward_goal": lambda: (_foot_tables(), 0, _foot_scratch()),
     "smoother": lambda: (0.5,),
     "reach_limb": lambda: (
-        _foot_tables(), 0, 3, np.zeros(3), np.zeros(3), 0.0, (np.zeros((1, 3)), np.ones((1, 4, 4))), _foot_scratch(),
+        _foot_tables(),
+        0,
+        3,
+        np.zeros(3),
+        np.zeros(3),
+        0.0,
+        (np.zeros((1, 3)), np.ones((1, 4, 4))),
+        _foot_scratch(),
     ),
     "aim_root": lambda: (np.zeros(5), 0.0, 0.0, np.zeros(5)),
 }

@@ -214,8 +214,14 @@ class Controller:
             steers=np.zeros(HISTORY),
             count=1,
             feet=FootState(
-                np.zeros((2, 8), np.int64), np.zeros((2, 7)), np.zeros((2, 6, 6)), np.zeros((2, 4, 4)),
-                np.zeros((2, 4, 3)), np.zeros((2, 5, 3)), np.zeros((2, 3)), np.zeros(4),
+                np.zeros((2, 8), np.int64),
+                np.zeros((2, 7)),
+                np.zeros((2, 6, 6)),
+                np.zeros((2, 4, 4)),
+                np.zeros((2, 4, 3)),
+                np.zeros((2, 5, 3)),
+                np.zeros((2, 3)),
+                np.zeros(4),
             ),
             aim=np.zeros(5),
             looked=np.zeros(2),
@@ -524,9 +530,7 @@ class Controller:
         requests = foot_plan.Requests(targets, starts, steers, count, self.tables.fade, state.aim)
         playback = kernel.Playback(state.weights.copy(), numbers, clocks, state.planted.copy())
         track = self._track if track is None else track
-        foot_plan.look_ahead(
-            self._motions, self._feet, requests, state.now, interval, playback, self._work, track
-        )
+        foot_plan.look_ahead(self._motions, self._feet, requests, state.now, interval, playback, self._work, track)
         return track
 
 
