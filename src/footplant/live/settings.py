@@ -50,6 +50,8 @@ class FootPlanSettings:
     """Seconds by which a landing is delayed at most."""
     shortest: float = 0.05
     """Seconds; shortest swing."""
+    late: float = 0.12
+    """Seconds before a landing within which a request does not change it."""
     lasting: float = 0.8
     """Fraction of the clips' shortest stance for which a foot must stay planted after a landing: shorter ones, which
     only blends have, are passed over."""
