@@ -48,8 +48,8 @@ QUICK = (
 )
 """What runs with --quick, in about a minute. (`papers/` has the experiments of the five works.)"""
 TOLERANCE = 0.25
-"""How far a ratio may fall below its usual value, or an error rise above it, as a share of it: a busy machine moves ratios
-by about a quarter."""
+"""How far a ratio may fall below its usual value, or an error rise above it, as a share of it; a busy machine moves
+ratios by about a quarter."""
 
 Baseline = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Benchmark → figure → at_least, at_most, usual."""
