@@ -336,9 +336,9 @@ def build_a_ground(job: Job) -> Path:
     # where the block is in the picture
     job.go_to(260)
     job.page.locator(".list button", has_text="block").click()
-    job.wait("() => window.__fp.knob('width') !== null")
+    job.wait("() => window.__fp.knob('height') !== null")
     job.draw()
-    job.drag(job.ask("() => window.__fp.knob('width')"), (30, 0))
+    job.drag(job.ask("() => window.__fp.knob('height')"), (0, 12))
     job.edited(4)
     job.drift = 40.0
     return job.export("glb")
