@@ -55,7 +55,7 @@ page: $(BIN)/pip
 bench: $(STAMP)-bench
 	$(BIN)/python benchmarks/run.py --gate
 
-# the part of it that takes about a minute; what CI runs
+# the part of it that takes about a minute; CI runs it in a job of its own (.github), since a busy machine is no reason to refuse a change
 bench-quick: $(STAMP)-bench
 	$(BIN)/python benchmarks/run.py --gate --quick
 
