@@ -934,6 +934,7 @@ CHEAP: dict[str, Draw] = {
     ),
     "SensorFilter": _filter,
     "SensorFilter.from_half_life": lambda d: SensorFilter.from_half_life(d(whole(2)), d(real(0.013))).noise,
+    "SensorFilter.from_noise": lambda d: SensorFilter.from_noise(d(arrays(np.full((2, 2), 0.01)))).noise,
     "Puppeteer.step": _puppet_step,
     "Controller": _control,
     "smoothness": lambda d: (

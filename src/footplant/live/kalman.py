@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.checks import broadcast, real_array, real_number, rectangle, shaped, whole_number
+from footplant.checks import broadcast, real_array, real_number, rectangle, rows_of_width, shaped, whole_number
 from footplant.errors import MotionError
 
 NOMINAL_RATE = 120.0
@@ -184,7 +184,7 @@ class SensorFilter:
         The accelerations of the model are those at which sensors with 2 mm and 1° of noise have a half-life of 13 ms,
         which halves their error; the half-life goes with the square root of the noise.
         """
-        spread = np.maximum(real_array(noise, "noise", MotionError), LEAST_NOISE)
+        spread = np.maximum(rows_of_width(noise, 2, "noise", MotionError), LEAST_NOISE)
         usual = _density(np.array([0.002, math.radians(1.0)]), 0.013)
         return cls(spread, np.broadcast_to(usual, spread.shape), **options)
 
