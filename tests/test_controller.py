@@ -451,15 +451,16 @@ def test_a_set_from_clips_does_not_jolt_and_aims():
     ground = footplant.grounds.rough(2, amplitude=0.1, spacing=1.5, low=(-40, -40), high=(40, 40))
     own = max(foot_peak(as_motion(m, controller.character).looped(2, close=False).resample(FPS), controller.character)
               for m in controller.tables.motions if m.kind == GAIT)  # fmt: skip
-    for floor in (None, ground):
+    # the samples' own accelerations are low; captures stay below 1.2 on either ground (benchmarks/drive_scripts.py)
+    for floor, most, drift in ((None, 1.6, 1.5e-3), (ground, 1.9, 6e-3)):
         done = drive(controller, script, ground=floor)
-        assert foot_peak(done.motion, controller.character) <= 1.9 * own
+        assert foot_peak(done.motion, controller.character) <= most * own
         kinematics = Kinematics(done.motion)
         for point, spans in held_intervals(done).items():
             track = kinematics.point(controller.character.contacts[point])
             for start, end in spans:
                 part = track[start:end, ::2]
-                assert np.linalg.norm(part - part.mean(axis=0), axis=1).max() <= 1.5e-3
+                assert np.linalg.norm(part - part.mean(axis=0), axis=1).max() <= drift
     effector = controller.tables.effectors[controller.tables.index("kick")]
     state = controller.init(begin="walk")
     play(controller, [("walk", "straight", 40)], state)

@@ -21,7 +21,8 @@ from footplant.kernels.quaternion import exp, log, multiply, rotate
 from footplant.live._controller import FACING, BlendScratch, MotionTables, Playback, X, Z, advance, ease, fade
 
 # columns of `FootState.flags`: in swing, points that are held (bits: heel 1, ball 2), the anchor (0 heel, 1 ball),
-# rotation frozen, toes held, heel barred until the foot is released, whether the swing has a landing, its first bits
+# rotation frozen (2: rolling from there), toes held, heel barred until the foot is released, whether the swing has a
+# landing, its first bits
 SWING, HELD, ANCHOR, FROZEN, TOES, BARRED, LANDS, FIRST = 0, 1, 2, 3, 4, 5, 6, 7
 # columns of `FootState.times`, seconds: start and length of the swing, age of the rotation's (since the held points
 # changed) and of the toes' fade, until when a release is ignored, since when the foot stands or swings, for how long
@@ -47,6 +48,8 @@ SHORTEST = 0.05
 """Seconds that a foot stands at least."""
 DWELL = 0.12
 """Seconds for which the points that a standing foot holds do not change."""
+ROLL_IN = 0.1
+"""Seconds in which a foot that was flat takes on the blended pitch. At 0, the heel leaves the ground with a jerk."""
 HEEL_UP = 0.003
 """Metres by which the blended heel has to be higher than the ball before a flat foot rolls."""
 FOLLOW = 0.25
@@ -476,7 +479,7 @@ def _hold(tables, foot, state, scratch, held):
         places[anchor, 0], places[anchor, 1], places[anchor, 2] = px, py, pz
         flags[ANCHOR] = anchor
     # from here the foot rolls by the blended pitch alone: it does not twist on the ground
-    flags[FROZEN] = 0
+    flags[FROZEN] = 2 if flags[FROZEN] == 1 else 0
     turns[FROM, 0], turns[FROM, 1], turns[FROM, 2], turns[FROM, 3] = rw, rx, ry, rz
     heel = _point(tables, foot, 0, scratch)
     ball = _point(tables, foot, 1, scratch)
@@ -562,6 +565,8 @@ def _write_stance(tables, foot, state, scratch):
     else:
         roll = state.vectors[foot, ROLL]
         half = 0.5 * (_pitch(tables, foot, scratch) - roll[1])
+        if flags[FROZEN] == 2:
+            half *= smoother(times[TURN_AGE] / ROLL_IN)
         a, sine = turns[FROM], math.sin(half)
         rw, rx, ry, rz = multiply(math.cos(half), roll[0] * sine, 0.0, roll[2] * sine, a[0], a[1], a[2], a[3])
         goal[3], goal[4], goal[5], goal[6] = multiply(rw, rx, ry, rz, turn[0], -turn[1], -turn[2], -turn[3])
@@ -608,7 +613,7 @@ def _stand(tables, step, foot, state, scratch):
             events |= RELEASED
         held = flags[HELD]
     # a point that would sink comes down now
-    if held == 1 and flags[FROZEN] == 0:
+    if held == 1 and flags[FROZEN] != 1:
         _, y, _ = _point(tables, foot, 1, scratch)
         if y <= places[1, 1]:
             held = 3
@@ -666,11 +671,12 @@ def _raise_heel(tables, foot, state, hip, up, most, scratch):
     hx, hy, hz = hip[0], hip[1] + up, hip[2]
     far = math.sqrt((hx - goal[0]) ** 2 + (hy - goal[1]) ** 2 + (hz - goal[2]) ** 2)
     soft = most * SOFT / STRAIGHT
-    if far <= (soft if flags[HELD] == 2 else most):
+    if flags[HELD] == 2 and far > soft:
+        # approach full extension smoothly, once the foot rolls
+        gentle = soft + (most - soft) * math.tanh((far - soft) / (most - soft))
+        most = min(far, most) + smoother(state.times[foot, TURN_AGE] / ROLL_IN) * (gentle - min(far, most))
+    if far <= most:
         return 0.0
-    if flags[HELD] == 2:
-        # approach full extension smoothly
-        most = soft + (most - soft) * math.tanh((far - soft) / (most - soft))
     if flags[HELD] == 3:
         flags[BARRED] = 1
         _hold(tables, foot, state, scratch, 2)
