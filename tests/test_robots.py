@@ -325,7 +325,7 @@ def test_batch_and_plot(tmp_path):
         assert (found["status"], found["joints"]) == ("done", 23)
         assert found["after"]["plants"]
         assert found["robot"]["ranges_broken"] == 0
-    with pytest.raises(FormatError, match="takes robots"):
+    with pytest.raises(FormatError, match="but a robot"):
         Batch("measure", [str(out)], tmp_path, ["sample:sally"])
     picture = tmp_path / "walk.png"
     assert main(["plot", str(out), "--robot", str(model), "-o", str(picture), "--dpi", "30"]) == 0

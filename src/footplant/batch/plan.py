@@ -59,11 +59,10 @@ class Batch:
         if kind.needs_character and not self.characters:
             raise FormatError(f"{self.job} needs a character: --to CHARACTER")
         robots = [character for character in self.characters if is_robot(character)]
-        if self.characters and not kind.needs_character:
-            if not kind.robots:
-                raise FormatError(f"{self.job} takes no character, got {self.characters[0]!r}")
-            if len(robots) < len(self.characters):
-                raise FormatError(f"{self.job} takes robots (MJCF or URDF), got {self.characters[0]!r}")
+        fits = kind.needs_character or (kind.robots and len(robots) == len(self.characters))
+        if self.characters and not fits:
+            besides = " but a robot (MJCF or URDF)" if kind.robots else ""
+            raise FormatError(f"{self.job} takes no character{besides}, got {self.characters[0]!r}")
         unknown = sorted(set(self.parameters) - set(kind.parameters))
         if unknown:
             takes = ", ".join(kind.parameters) or "none"
