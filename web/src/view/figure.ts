@@ -94,7 +94,7 @@ export class Skin {
     this.object.receiveShadow = opacity >= 1;
   }
 
-  /** Draws it with the materials and textures of its file. Corners get vertices of their own: each may have its uv. */
+  /** Draws it with the materials and textures of its file. Corners of one vertex with one uv share it. */
   dress(looks: LooksData, plain: boolean, ready: () => void): void {
     const old = this.object.geometry;
     const count = looks.materials.length;
@@ -102,7 +102,7 @@ export class Skin {
     const faces = old.index?.array;
     if (!faces || faces.length !== 3 * count) return;
     const shape = new THREE.BufferGeometry();
-    const corners = order.flatMap((face) => [3 * face, 3 * face + 1, 3 * face + 2]);
+    const [corners, index] = shared(order, faces, looks.uvs);
     for (const [name, width] of [["position", 3], ["normal", 3], ["skinWeight", 4], ["skinIndex", 4]] as const) {
       const from = old.getAttribute(name).array;
       const to = name === "skinIndex" ? new Uint16Array(width * corners.length) : new Float32Array(width * corners.length);
@@ -115,6 +115,7 @@ export class Skin {
     const uvs = new Float32Array(2 * corners.length);
     corners.forEach((corner, n) => uvs.set(looks.uvs.subarray(2 * corner, 2 * corner + 2), 2 * n));
     shape.setAttribute("uv", new THREE.BufferAttribute(uvs, 2));
+    shape.setIndex(new THREE.BufferAttribute(index, 1));
     const used = [...new Set(order.map((face) => looks.materials[face] ?? 0))];
     let start = 0;
     used.forEach((material, n) => {
@@ -170,6 +171,28 @@ export class Skin {
     for (const texture of this.textures) texture.dispose();
     this.object.skeleton.dispose();
   }
+}
+
+/** The corners of triangles that need a vertex of their own, and the index of triangles in an order into them.
+ *
+ * A vertex is computed once for all triangles around it, unless its texture coordinates differ. */
+export function shared(order: readonly number[], faces: ArrayLike<number>, uvs: ArrayLike<number>): [number[], Uint32Array] {
+  const known = new Map<string, number>();
+  const corners: number[] = [];
+  const index = new Uint32Array(3 * order.length);
+  order.forEach((face, n) => {
+    for (let k = 0; k < 3; k++) {
+      const corner = 3 * face + k;
+      const key = `${faces[corner]} ${uvs[2 * corner]} ${uvs[2 * corner + 1]}`;
+      let at = known.get(key);
+      if (at === undefined) {
+        at = corners.push(corner) - 1;
+        known.set(key, at);
+      }
+      index[3 * n + k] = at;
+    }
+  });
+  return [corners, index];
 }
 
 function disposeMaterial(material: THREE.Material | THREE.Material[]): void {
