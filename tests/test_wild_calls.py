@@ -1127,6 +1127,7 @@ DEAR: dict[str, Draw] = {
     "loop": lambda d: loops.loop(
         d(clips), d(whole(1)), ends=d(st.sampled_from((None, (0.0, 0.2), (0.2, 0.1), (np.nan, 1.0), (-5.0, 99.0))))
     ),
+    "drive_set": lambda d: footplant.drive_set(d(st.lists(clips, max_size=1)), fade=d(real(0.5))) and None,
     "join": lambda d: transition.join(d(st.lists(clips, max_size=2)), seconds=d(real(0.3))),
     "cut_loop": lambda d: loops.cut_loop(
         d(motions), d(characters), *d(st.sampled_from(((0.0, 0.2), (0.2, 0.1), (np.nan, 1.0), (-5.0, 99.0))))

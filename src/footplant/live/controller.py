@@ -446,7 +446,9 @@ class Controller:
             swinging = flags[kernel.SWING] == 1
             late = times[0] + times[1] - now < FOOT_PLAN.late
             again = swinging and not flags[kernel.LANDS] and now >= state.looked[foot]
-            again &= not (state.key > now and abs(times[0] + times[1] - state.key) < 1e-6)
+            via = self._via(state, foot) if swinging else None
+            planned = state.key > now and abs(times[0] + times[1] - state.key) < 1e-6
+            again = (again and not planned) or (via is not None and not planned)
             if not (again or event or (swinging and state.changed and not (flags[kernel.LANDS] and late))):
                 continue
             if event == kernel.FAR and now < state.looked[foot]:
@@ -485,9 +487,12 @@ class Controller:
         """Return when, and with which shift, a foot that is aimed meets its target."""
         effector = self._effector(state)
         left = state.key - state.now
-        if effector is None or effector.name != f"{('left', 'right')[foot]}_foot" or left < 0.5 * state.pace:
+        if effector is None or effector.name != f"{('left', 'right')[foot]}_foot":
             return None
-        return left, state.target - self._predict(state, left, effector)
+        if not 0.5 * state.pace <= left <= AIM.before + 0.5 * state.pace:
+            return None
+        gap = state.target - self._predict(state, left, effector)
+        return left, gap * min(1.0, AIM.limb * self.character.height / max(float(np.linalg.norm(gap)), 1e-9))
 
     def _reach(self, state: ControllerState) -> None:
         """Bring an aimed hand to its target around the key moment."""

@@ -128,8 +128,10 @@ class AimSettings:
     """Radians that the character turns at most."""
     reach: float = 0.6
     """Body heights that the character is moved at most."""
+    limb: float = 0.25
+    """Body heights that a foot leaves its path at most: what is farther away is missed."""
     before: float = 0.4
-    """Seconds before the key moment in which a hand leaves its path."""
+    """Seconds before the key moment in which a limb leaves its path."""
     after: float = 0.5
     """Seconds after it in which it returns."""
 
