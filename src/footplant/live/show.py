@@ -62,8 +62,9 @@ def perform(
     """Drive a stage by incoming datagrams until `stop` returns True.
 
     The stage's time starts with the first datagram and is what the recorder writes: what is recorded gives the same
-    poses again, bit for bit. Time goes on only to where everything that arrived before has been read, and datagrams
-    count from when they arrived, so that poses do not depend on how late we are.
+    poses again, bit for bit, and also those that were left out because we were stopped. Time goes on only to where
+    everything that arrived before has been read, and datagrams count from when they arrived, so that poses do not
+    depend on how late we are.
     """
     latencies, shown, asked = Latencies(), -STATUS_EVERY, -ASK_EVERY
     begun: float | None = None
@@ -82,7 +83,7 @@ def perform(
             if stage.feed(arrival.data, arrival.sender, when, late=max(now - arrival.when, 0.0)):
                 completed = arrival.when if completed is None else completed
         if begun is not None:
-            poses = stage.poses(max(now - begun, stage.now))
+            poses = stage.poses(max(now - begun, stage.now), late=0.0)
             latest = {pose.number: pose for pose in poses}
             for pose in poses:
                 send(pose, pose is latest[pose.number])

@@ -106,10 +106,11 @@ class LiveStage:
         self._senders = 0
         """Senders so far."""
 
-    def feed(self, data: bytes, sender: Hashable, now: float, *, late: float = 0.0) -> int:
+    def feed(self, data: bytes, sender: Hashable, now: float, *, late: float | None = None) -> int:
         """Take a datagram that arrived at `now` from a sender; return how many poses it completed.
 
-        late: seconds that have passed since; poses that are long overdue by then are left out.
+        late: seconds that have passed since; poses that are long overdue by then are left out. None: not in real time,
+        as in a replay, where nothing is overdue.
         """
         self._advance(now, late)
         self.datagrams += 1
@@ -135,9 +136,12 @@ class LiveStage:
         if self.actors[number].due < math.inf:
             heapq.heappush(self._agenda, (self.actors[number].due, 1, number, None))
 
-    def poses(self, now: float) -> list[Shown]:
-        """Return what is due by `now`, in the order of time; more than one pose of an actor after a stall of ours."""
-        self._advance(now)
+    def poses(self, now: float, *, late: float | None = None) -> list[Shown]:
+        """Return what is due by `now`, in the order of time; more than one pose of an actor after a stall of ours.
+
+        late: as in `feed`.
+        """
+        self._advance(now, late)
         shown, self._shown = self._shown, []
         return shown
 
@@ -157,8 +161,8 @@ class LiveStage:
             heapq.heappop(agenda)
         return math.inf
 
-    def _advance(self, now: float, late: float = 0.0) -> None:
-        """Let everything happen that is due by `now`, in its order; late: seconds that have passed since."""
+    def _advance(self, now: float, late: float | None) -> None:
+        """Let everything happen that is due by `now`, in its order; late: as in `feed`."""
         self.now = max(self.now, now)
         while self.due <= now:
             moment, kind, number, sender = heapq.heappop(self._agenda)
@@ -168,7 +172,7 @@ class LiveStage:
                 self._await(sender, receiver)
                 continue
             actor = self.actors[number]
-            if now + late - moment > STREAM.behind:
+            if late is not None and now + late - moment > STREAM.behind:
                 actor.skip(now)
             else:
                 self._shown.append(actor.show())
