@@ -55,7 +55,8 @@ class LegSettings:
     knee: float = 0.2
     """w, per square radian: cost of flexing a knee more than the reference does."""
     hips_time: float = 0.08
-    """τ of the hips, seconds."""
+    """τ of the hips, seconds. With 0.12, hips of synthetic walks accelerate less (joints up to 1.6 instead of 1.9 times
+    the source's), but thighs of 61 captured pairs are off by 3.8° instead of 3.4° at the 90th percentile."""
     ankle_time: float = 0.06
     """τ of the ankles, seconds. From 0.04 to 0.06 to 0.09, the 90th percentile of peak accelerations of 16 pairs
     falls from 2.3 to 2.05 to 1.95 times the source's, and thighs are off by 1.32°, 1.44° and 1.71°."""
