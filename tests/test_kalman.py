@@ -63,6 +63,16 @@ def test_noise_falls_by_forty_percent_on_samples(name):
     assert turns >= 0.4
 
 
+def test_a_stream_may_begin_in_full_run():
+    """Nothing is known of the speed at first: what is fast from the start is not held back."""
+    count, sensors = 60, SensorFilter.from_half_life(1)
+    places = np.zeros((count, 1, 3))
+    places[:, 0, 0] = 14.0 * np.arange(count) / RATE
+    shown, _, state = filtered(sensors, places, rotation.identity(count, 1))
+    assert state.outliers == 0
+    assert np.abs(shown[10 + LAG_FRAMES :] - places[10:-LAG_FRAMES]).max() < 0.01
+
+
 def test_noise_falls_by_forty_percent_on_captured_clips(shared):
     found = [next(iter(sorted(shared.glob(pattern))), None) for pattern in REAL]
     paths = [path for path in found if path] or sorted(shared_data().glob("**/*.bvh"))[:5]
@@ -200,6 +210,7 @@ class Twin:
     def __init__(self, sensors, channel):
         self.variance = sensors.noise[0, channel] ** 2
         self.density = sensors.acceleration[0, channel]
+        self.largest = (sensors.outliers.metres_per_second2, sensors.outliers.radians_per_second2)[channel]
         self.lag, self.settle, self.turning = sensors.lag, sensors.settle, channel == 1
         self.rows, self.activity = [], 1.0
 
@@ -211,7 +222,7 @@ class Twin:
 
     def step(self, measured, dt):
         if not self.rows:
-            start = np.diag([self.variance, self.density])
+            start = np.diag([self.variance, (kernel.UP_TO_SPEED * self.largest) ** 2])
             self.rows.append((measured, np.zeros(3), start, start, 0.0))
             return measured
         value, speed, covariance, _, _ = self.rows[-1]

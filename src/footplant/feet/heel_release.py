@@ -57,7 +57,7 @@ def released_heels(
     """
     steps, plants = list(steps), list(contacts.plants)
     for side in ("left", "right"):
-        if f"{side}_toes" not in character.roles:
+        if f"{side}_toes" not in character.require_roles():
             continue
         first = _excess(motion, level, character, side)
         if np.abs(first).max(initial=0.0) < 1e-3:

@@ -31,7 +31,7 @@ import numba
 from llvmlite import binding
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 try:
     import fcntl

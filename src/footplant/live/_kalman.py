@@ -22,6 +22,9 @@ import numpy as np
 from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import exp, log, multiply
 
+UP_TO_SPEED = 0.05
+"""Seconds for which the largest acceleration may have acted before a stream begins: 20 m/s. Without it, toes of a run
+at 120 Hz (13 m/s) are held back at first, and caught up with for half a second."""
 DEPTH = 32
 """Measurements kept per channel: 64 ms at 500 Hz."""
 VALUE, SPEED, COVARIANCE, PREDICTED, TIME, WIDTH = 0, 4, 7, 10, 13, 14
@@ -219,13 +222,13 @@ def _between_rows(result, later, u, dt, turning):
 
 
 @uncounted_jit
-def _begin(measured, when, noise, density, row, own):
-    """Start a ring at a measurement (3 or 4,)."""
+def _begin(measured, when, noise, acceleration, row, own):
+    """Start a ring at a measurement (3 or 4,), of whose speed nothing is known; acceleration: the largest."""
     for k in range(WIDTH):
         row[k] = 0.0
     for k in range(measured.shape[0]):
         row[k] = measured[k]
-    row[COVARIANCE], row[COVARIANCE + 2] = noise, density
+    row[COVARIANCE], row[COVARIANCE + 2] = noise, (UP_TO_SPEED * acceleration) ** 2
     for k in range(3):
         row[PREDICTED + k] = row[COVARIANCE + k]
     row[TIME] = when
@@ -234,15 +237,19 @@ def _begin(measured, when, noise, density, row, own):
 
 
 @uncounted_jit
-def _is_outlier(measured, before, row, own, base, acceleration, believed, turning):
+def _is_outlier(measured, before, row, own, gates, started, turning):
     """Return whether a measurement is physically impossible after a row and the prediction from it: nothing accelerates
     that much, nor stops so suddenly.
 
-    One that is repeated by those after it is believed: a tracker that was set anew.
+    One that is repeated by those after it is believed: a tracker that was set anew. gates: base, acceleration, believed
+    of `Outliers`. started: whether the row before is the first, so that nothing is known of its speed.
     """
+    base, acceleration, believed = gates
     when = row[TIME]
     dt = when - before[TIME]
     gate = base + 0.5 * acceleration * dt * dt
+    if started:
+        gate += UP_TO_SPEED * acceleration * dt
     if min(_distance(row, measured, turning), _distance(before, measured, turning)) <= gate:
         own[STREAK] = 0.0
         return False
@@ -267,7 +274,7 @@ def measure_channel(measured, present, when, model, state, turning):
     """
     ring, heads, counts, memory = state.ring, state.heads, state.counts, state.memory
     settle, restart = model.numbers[0], model.numbers[6]
-    base, acceleration, believed = model.numbers[8], model.numbers[9], model.numbers[10]
+    gates = (model.numbers[8], model.numbers[9], model.numbers[10])
     size = 4 if turning else 3
     for n in range(measured.shape[0]):
         own, here = memory[n], present[n]
@@ -277,7 +284,7 @@ def measure_channel(measured, present, when, model, state, turning):
             continue
         noise, density = model.noise[n], model.density[n]
         if counts[n] == 0:
-            _begin(measured[n], when, noise, density, ring[n, 0], own)
+            _begin(measured[n], when, noise, gates[1], ring[n, 0], own)
             heads[n], counts[n] = 0, 1
             continue
         before = ring[n, heads[n]]
@@ -288,14 +295,14 @@ def measure_channel(measured, present, when, model, state, turning):
         row = ring[n, head]
         _advance(before, row, dt, density * own[ACTIVITY] * own[ACTIVITY], turning)
         if dt > restart:
-            _begin(measured[n], when, noise, density, row, own)
+            _begin(measured[n], when, noise, gates[1], row, own)
             heads[n], counts[n], own[REJOIN] = head, 1, 1.0
             continue
-        if _is_outlier(measured[n], before, row, own, base, acceleration, believed, turning):
+        if _is_outlier(measured[n], before, row, own, gates, counts[n] == 1, turning):
             continue
         heads[n], counts[n] = head, min(counts[n] + 1, DEPTH)
         if own[STREAK] > 0.0:
-            _begin(measured[n], when, noise, density, row, own)
+            _begin(measured[n], when, noise, gates[1], row, own)
             counts[n], own[REJOIN] = 1, 1.0
             continue
         _correct(row, measured[n], noise, own, 1.0 - math.exp(-dt / settle), turning)

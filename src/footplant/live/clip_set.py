@@ -90,10 +90,9 @@ def sort_clips(known: dict[str, KnownClip], *, fade: float = MotionSet.fade) -> 
     straight = {name: own for name, own in known.items() if own.kind == "gait" and abs(own.turn) <= CLIP_SET.turning}
     gaits: dict[str, Gait] = {}
     for name, own in straight.items():
-        sides = {"left": own.left, "right": own.right}
         gaits[name] = Gait(
-            name, own.loop, **{side: name for side, loop in sides.items() if loop},
-            left_loop=own.left, right_loop=own.right,
+            name, own.loop, left=name if own.left else None, right=name if own.right else None, left_loop=own.left,
+            right_loop=own.right,
         )  # fmt: skip
     for name, own in known.items():
         if own.kind != "gait" or name in straight:
@@ -208,6 +207,8 @@ def known_kinds(controller: Controller) -> list[tuple[str, str, str]]:
             found.append((motion.name, "idle", f"{motion.seconds:.2f} s"))
         else:
             action = spec.actions[motion.name]
-            aims = f", {action.effector} at {action.key - action.start:.2f} s" if action.effector else ""
+            aims = ""
+            if action.effector and action.key is not None:
+                aims = f", {action.effector} at {action.key - action.start:.2f} s"
             found.append((motion.name, "action", f"{motion.seconds:.2f} s{aims}"))
     return found

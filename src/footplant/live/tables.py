@@ -288,7 +288,7 @@ def _effector(action: Action, motion: PlayableMotion, character: Character) -> E
     key = (2 * int(speeds[name].argmax()) + 1) / CONTROLLER.rate
     seconds = key if action.key is None else min(max(action.key - action.start, 0.0), motion.seconds)
     side, _, part = name.partition("_")
-    point = character.contacts.get(f"{side}_{'ball' if part == 'foot' else 'palm'}", Point(roles[name], np.zeros(3)))
+    point = character.contacts.get(f"{side}_{'ball' if part == 'foot' else 'palm'}", Point(roles[name]))
     return Effector(name, point, seconds)
 
 
