@@ -74,7 +74,7 @@ def scipy_seconds(problem: Problem, method: Spacetime) -> tuple[float, float]:
     roots = [np.linalg.cholesky(cost + 1e-30 * np.eye(width)).T for cost in (search.change, search.speed, search.bend)]
     tables = [spread(knots, values) for values in (knots.basis, knots.speeding, knots.bending)]
     costs = vstack([kron(table, root) for table, root in zip(tables, roots)]).tocsr() / np.sqrt(motion.fps)
-    at = np.repeat(rows.pin_rows, 3)
+    pinned = np.repeat(rows.pin_rows, 3)
 
     def residuals(x: NDArray) -> NDArray:
         at = rows.evaluate(knots, x.reshape(shape), np.zeros(0))
@@ -83,8 +83,8 @@ def scipy_seconds(problem: Problem, method: Spacetime) -> tuple[float, float]:
     def jacobian(x: NDArray):
         at = rows.evaluate(knots, x.reshape(shape), np.zeros(0))
         own = rows.pin_jacobian(at) * weights[:, None]
-        columns = (knots.first[at][:, None] + np.arange(4))[:, :, None] * width + np.arange(width)
-        values = knots.basis[at][:, :, None] * own[:, None, :]
+        columns = (knots.first[pinned][:, None] + np.arange(4))[:, :, None] * width + np.arange(width)
+        values = knots.basis[pinned][:, :, None] * own[:, None, :]
         lines = np.broadcast_to(np.arange(len(own))[:, None, None], values.shape)
         return vstack(
             [costs, csr_matrix((values.ravel(), (lines.ravel(), columns.ravel())), (len(own), x.size))]
