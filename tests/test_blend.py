@@ -238,3 +238,21 @@ def test_captured_walk_and_run(shared):
     for weight in (0.0, 0.5, 1.0):
         solution = blend(registration, [1.0 - weight, weight], fps=60.0)
         assert drift(solution) <= 2.0
+
+
+def test_contacts_across_the_seam_end_as_those_where_the_loop_starts(monkeypatch):
+    """A walk that stops: the last stance, which begins in the loop, is as long as the one that the loop starts in."""
+    from footplant.blending import loops
+    from footplant.contacts.detection import Contacts, Plant
+    from footplant.geometry import Plane
+
+    clip = footplant.load("sample:walk")
+    spans = [("left_ball", 10, 40), ("left_ball", 90, 300), ("right_ball", 20, 55), ("right_ball", 105, 300)]
+    plants = tuple(Plant(point, start, end, np.zeros(3)) for point, start, end in spans)
+    whole = Contacts(plants, ("left_ball", "right_ball"), 300, 60.0, Plane())
+    monkeypatch.setattr(loops, "contacts_of", lambda _: whole)
+    # 0.5 s to 1.67 s: frames 30 to 100; the right ball lands after the loop, as it did before it
+    found = loops.loop_contacts(clip, 30 / 60, 100 / 60)
+    assert [(plant.point, plant.start, plant.end) for plant in found.plants] == [
+        ("left_ball", 60, 80), ("right_ball", 0, 25),
+    ]  # fmt: skip

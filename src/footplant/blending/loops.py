@@ -111,28 +111,39 @@ def cut_loop(motion: Motion, character: Character, start: float, stop: float) ->
 def loop_contacts(clip: Clip, start: float, stop: float) -> Contacts | None:
     """Return the contacts of a loop cut from a clip: those that start within it, whole even across the seam.
 
-    They are taken from the clip, not from the loop, whose seam is a crossfade of two steps. Frames are the loop's.
+    They are taken from the clip, not from the loop, whose seam is a crossfade of two steps. A contact across the seam
+    ends as the one does that is under way where the loop starts: what follows the seam is the start of the loop, not
+    what the clip goes on with (a last step may stand for seconds). Frames are the loop's.
     """
     whole = contacts_of(clip)
     if whole is None:
         return None
-    fps = whole.fps
-    cycle, last = stop - start, whole.frames - 1
-    plants = []
-    for plant in whole.plants:
-        begins, ends = plant.start / fps, (plant.end - 1) / fps
+    fps, cycle = whole.fps, stop - start
+    spans = [(plant, plant.start / fps, (plant.end - 1) / fps) for plant in whole.plants]
+    ends_of = {plant.point: ends for plant, begins, ends in spans if begins <= start + 1e-6 and ends >= start - 1e-6}
+    plants, across = [], set()
+    for plant, begins, ends in spans:
         if begins <= start + 1e-6 and ends >= stop - 1e-6:
             # a foot that never leaves the floor
             begins, ends = start, stop
+            across.add(plant.point)
         elif not start - 1e-6 <= begins < stop - 1e-6:
             continue
-        elif plant.end - 1 >= last:
-            # the clip ends during the contact: its remaining length is that at the start of the loop
-            more = [p.end - 1 for p in whole.plants if p.point == plant.point and p.start / fps <= start < p.end / fps]
-            ends = max([ends, *(end / fps + cycle for end in more)])
-        first, final = round((begins - start) * fps), round((ends - start) * fps)
-        plants.append(replace(plant, start=max(first, 0), end=final + 1))
-    return replace(whole, plants=tuple(plants), frames=round(cycle * fps) + 1)
+        elif ends >= stop - 1e-6:
+            ends = max(ends_of.get(plant.point, start) + cycle, stop)
+            across.add(plant.point)
+        plants.append((plant, begins, ends))
+    # the contact where the loop starts, if none comes to it across the seam
+    plants += [
+        (plant, start, ends)
+        for plant, begins, ends in spans
+        if plant.point not in across and begins < start - 1e-6 and ends >= start + 1.0 / fps
+    ]
+    found = [
+        replace(plant, start=max(round((begins - start) * fps), 0), end=round((ends - start) * fps) + 1)
+        for plant, begins, ends in plants
+    ]
+    return replace(whole, plants=tuple(found), frames=round(cycle * fps) + 1)
 
 
 def loop(
