@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from footplant import samples
+from footplant import rotation, samples
 from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
 from footplant.edits.jump import jump
@@ -17,7 +17,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import rest_motion
 from footplant.problem import Status
 from footplant.quality.balance import zero_moment_points
-from footplant.quality.flight import fit_parabola, flight_frames, flight_phases
+from footplant.quality.flight import fit_parabola, flight, flight_frames, flight_gravity, flight_phases, turning_speeds
 from footplant.quality.robot import GRAVITY
 
 
@@ -58,6 +58,29 @@ def test_a_parabola_is_told_from_another_gravity():
     assert gravity == pytest.approx(GRAVITY)
     assert fit_parabola(0.5 * thrown, 60.0)[2] == pytest.approx(0.5 * GRAVITY)
     assert fit_parabola(0.5 * thrown, 60.0)[0] > 0.02
+
+
+def test_a_body_that_turns_as_one_keeps_its_angular_momentum():
+    character, fps = samples.load_character("mannequin"), 60.0
+    still = rest_motion(character.skeleton, 40, fps)
+    turned = np.array(still.rotations)
+    spin = rotation.exp((np.arange(40) / fps)[:, None] * [0.0, 3.0, 0.0])
+    turned[:, 0] = rotation.multiply(spin, turned[:, 0])
+    speeds = turning_speeds(Kinematics(replace(still, rotations=turned)), character)[4:-4]
+    # about the axis that it turns about; the rest of the momentum turns with the body
+    assert np.ptp(speeds[:, 1]) < 1e-9
+    assert speeds[:, 1].min() > 0.1
+    assert np.abs(turning_speeds(Kinematics(still), character)).max() < 1e-9
+
+
+def test_a_clip_that_is_played_at_twice_its_speed_falls_with_four_g():
+    clip = at_sixty("jump")
+    fast = replace(clip, motion=replace(clip.motion, fps=120.0))
+    assert flight_gravity(Kinematics(clip.motion), clip.character, flights(clip)) == pytest.approx(GRAVITY)
+    assert flight_gravity(Kinematics(fast.motion), fast.character, flights(fast)) == pytest.approx(4.0 * GRAVITY)
+    measured = flight(Kinematics(fast.motion), fast.character, find_contacts(fast))
+    assert measured is not None
+    assert measured.gravity > 3.0 * GRAVITY
 
 
 def test_a_jump_flies_with_the_right_gravity_on_a_short_body():

@@ -147,12 +147,13 @@ class Kinematics:
         """Return the Jacobian (F, 3, 3+3J) of the centre of mass."""
         from footplant.kernels import fk
 
-        masses, centers = self._mass_centers(character)
+        masses, centers = self.mass_centers(character)
         out = self._empty_jacobian()
         fk.mass_jacobian(self.motion.skeleton.parents, masses, centers, self.positions, self.rotations, out)
         return out
 
-    def _mass_centers(self, character: Character) -> tuple[NDArray, NDArray]:
+    def mass_centers(self, character: Character) -> tuple[NDArray, NDArray]:
+        """Return the segments' masses (J,) and their centres (F, J, 3), metres."""
         masses, centers = self._masses(character)
         return masses, self._fixed_points(np.arange(len(self.motion.skeleton)), np.array(centers))
 

@@ -116,6 +116,7 @@ _LINES = (
     ("the same of the source", ("source_balance", "share_outside"), "%"),
     ("centre of mass off a parabola in flight", ("flight", "worst"), "mm"),
     ("gravity in flight", ("flight", "gravity"), "m/s²"),
+    ("change of angular momentum in flight, as turning speed", ("flight", "momentum"), "°/s"),
     ("foot-skate ratio (toe low and over 0.2 m/s)", ("published", "foot_skate_ratio"), "%"),
     ("skating frames at 1 cm/s", ("published", "skating_frames"), "%"),
     ("sliding duration", ("published", "sliding_duration"), "%"),

@@ -25,9 +25,8 @@ from footplant.feet.step_plan import retimed_clip, retimed_frames
 from footplant.feet.steps import Step, find_steps, foot_length, plants_for, without_overlap
 from footplant.kinematics import Kinematics
 from footplant.problem import Problem, Progress
-from footplant.quality.flight import flight_frames, flight_phases
+from footplant.quality.flight import flight_frames, flight_gravity, flight_phases
 from footplant.quality.measure import measure_each
-from footplant.quality.robot import GRAVITY
 from footplant.result import ClipSource, Result, as_clip
 from footplant.skeleton import Character
 from footplant.solve.dynamics import Physics
@@ -72,9 +71,11 @@ def jump(
         raise MotionError(f"expected a character with legs and soles, got {character.name!r}")
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead)
-    start, end = _chosen(clip.motion.fps, _flying(Kinematics(clip.motion), character, contacts, lead), number)
+    flying = _flying(Kinematics(clip.motion), character, contacts, lead)
+    start, end = _chosen(clip.motion.fps, flying, number)
+    gravity = flight_gravity(Kinematics(clip.motion), character, flight_phases(flying))
     steps = find_steps(contacts, foot_length(character, "left"), lead)
-    source, times = clip, _times(start, end, higher, len(clip.motion), clip.motion.fps)
+    source, times = clip, _times(start, end, higher, len(clip.motion), clip.motion.fps, gravity)
     clip, contacts, steps = retimed_clip(clip, contacts, steps, times)
     start, end = (int(np.searchsorted(times, frame)) for frame in (start, end))
     motion, kinematics = clip.motion, Kinematics(clip.motion)
@@ -86,7 +87,7 @@ def jump(
     plants = without_overlap(plants_for(steps, character, stage.move), motion.fps)
     problem = Problem(flatten_toes(moved, character, plants, stage.ground), character, plants)
     flying = _flying(kinematics, character, contacts, lead) | _between(start, end, len(motion))
-    physics = Physics(False, flying, np.zeros(len(motion)))
+    physics = Physics(False, flying, np.zeros(len(motion)), gravity)
     held = range(lead, len(motion))
     solution = solve_planted(
         problem, plants, stage.ground, held, unlevelled=moved, uneven=True, physics=physics, progress=progress
@@ -121,10 +122,10 @@ def _chosen(fps: float, flying: NDArray, number: int | None) -> tuple[int, int]:
     return phases[number - 1]
 
 
-def _times(start: int, end: int, higher: float, frames: int, fps: float) -> NDArray:
-    """Return fractional frames that give a flight the duration of one that rises higher, metres."""
+def _times(start: int, end: int, higher: float, frames: int, fps: float, gravity: float) -> NDArray:
+    """Return fractional frames that give a flight the duration of one that rises higher, metres, at g, m/s²."""
     seconds = (end - start) / fps
-    rise = GRAVITY * seconds**2 / 8.0
+    rise = gravity * seconds**2 / 8.0
     if rise + higher <= 0.1 * rise:
         raise MotionError(f"expected a jump that still rises, got one of {rise:.2f} m made higher by {higher:g} m")
     slower = np.ones(frames)

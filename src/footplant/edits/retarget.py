@@ -45,9 +45,8 @@ from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
 from footplant.quality.balance import distances_outside, on_feet
 from footplant.quality.fidelity import fidelity
-from footplant.quality.flight import flight_frames
+from footplant.quality.flight import flight_frames, flight_gravity, flight_phases
 from footplant.quality.measure import measure_each
-from footplant.quality.robot import GRAVITY
 from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult, solve_arms
@@ -176,7 +175,8 @@ def _physics(
     allowed = np.zeros(len(grounded))
     if balance:
         allowed = stage.scale * np.nan_to_num(distances_outside(source, character, contacts))
-    return Physics(balance, flight, allowed, GRAVITY if dynamic else GRAVITY * stage.rise)
+    gravity = flight_gravity(source, character, flight_phases(flight))
+    return Physics(balance, flight, allowed, gravity if dynamic else gravity * stage.rise)
 
 
 def _refuse_for_puppet(constraints: Sequence[Constraint]) -> None:
