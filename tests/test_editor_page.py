@@ -423,6 +423,46 @@ def test_drive_mode_walks_and_kicks(page):
     page.wait("() => window.__fp.state().driving === 'off' && window.__fp.state().liveFrames === 0")
 
 
+def test_clips_of_ones_own_are_driven_over_the_scene_and_kept(page, tmp_path):
+    files = [footplant.save(tmp_path / f"my_{name}.bvh", samples.load(name)) for name in ("walk", "run", "kick")]
+    page.go_to(60)
+    page.page.click("#tab-scene")
+    page.page.click("#add-ramp")
+    page.wait_for_edits(1)
+    page.page.set_input_files("input[aria-label='File to open']", [str(path) for path in files])
+    page.page.click("#drop-set")
+    page.page.wait_for_selector("#own-set")
+    found = {row.split("\t")[0]: row for row in page.page.locator("#own-set tr").all_inner_texts()}
+    assert "gait" in found["my_walk"]
+    assert "m/s" in found["my_run"]
+    assert "action" in found["my_kick"]
+    missing = page.page.locator(".warn").all_inner_texts()
+    assert any("stand" in text for text in missing), missing
+    page.page.click("#drive")
+    page.wait("() => window.__fp.state().driving === 'drive' && window.__fp.state().liveFrames > 3")
+    keys = page.page.locator("[data-drive]").all_inner_texts()
+    assert [key.split()[0] for key in keys] == ["W", "Shift", "A", "D", "K"]
+    start = np.array(page.ask("() => window.__fp.livePosition()"))[:3]
+    # up the slope that was put in the way: the hips rise by more than they bob
+    page.page.keyboard.down("w")
+    page.wait(f"() => window.__fp.livePosition()[1] > {start[1] + 0.15}")
+    page.page.keyboard.up("w")
+    # a gamepad holds the same keys
+    page.ask("() => { navigator.getGamepads = () => [{ connected: true, axes: [-0.8, -0.6], buttons: [] }]; }")
+    page.wait("() => [...document.querySelectorAll('.drive-key.on')].length === 2")
+    page.ask("() => { navigator.getGamepads = () => [{ connected: true, axes: [0, 0], buttons: [] }]; }")
+    page.wait("() => document.querySelector('.drive-key.on') === null")
+    page.page.on("dialog", lambda dialog: dialog.accept())
+    page.page.click("#keep-drive")
+    page.wait("() => window.__fp.state().figure.clip === 'recording' && window.__fp.ready()")
+    recorded = np.array([page.positions(frame)[0] for frame in range(0, page.state()["frames"], 10)])
+    assert np.ptp(recorded[:, 1]) > 0.1
+    # the clips are still at hand
+    page.page.click("#drive-own")
+    page.page.click("#make-set")
+    page.page.wait_for_selector("#own-set")
+
+
 def test_a_stream_moves_the_character(page):
     """Poses by VMC from this machine, as capture software sends them."""
     import socket

@@ -303,6 +303,32 @@ def keep_what_was_driven(job: Job) -> Path:
     return job.export("glb")
 
 
+def drive_with_own_clips(job: Job) -> Path:
+    job.go_to(60)
+    job.tab("scene")
+    job.page.click("#add-ramp")
+    job.edited(1)
+    job.drop_all(*(footplant.save(job.folder / f"my_{n}.bvh", samples.load(n)) for n in ("walk", "run", "kick")))
+    job.page.click("#drop-set")
+    job.page.wait_for_selector("#own-set")
+    job.page.click("#drive")
+    job.wait("() => window.__fp.state().driving === 'drive' && window.__fp.state().liveFrames > 3")
+    low = job.ask("() => window.__fp.livePosition()[1]")
+    job.page.keyboard.down("w")
+    job.wait(f"() => window.__fp.livePosition()[1] > {low + 0.15}")
+    job.page.keyboard.up("w")
+    job.page.keyboard.press("k", delay=150)
+    job.page.click("#keep-drive")
+    job.wait("() => window.__fp.state().figure.clip === 'recording'")
+    job.settle()
+    job.tab("edit")
+    job.page.click("#repair")
+    job.edited(1)
+    # a busy machine plays unevenly, and is recorded as it played
+    job.drift = 15.0
+    return job.export("glb")
+
+
 def blend_with_an_own_clip(job: Job) -> Path:
     own = footplant.save(job.folder / "mine.bvh", samples.load("limp"))
     job.drop_all(own)
@@ -385,6 +411,7 @@ JOBS: dict[str, Callable[[Job], Path]] = {
         drag_a_hand, move_a_footstep, cure_an_overlap, dress_another_character, open_amc_with_its_asf, solve_markers,
         open_gltf_with_its_buffers, change_the_stairs, bend_the_path_and_compare, choose_a_take, keep_what_was_driven,
         blend_with_an_own_clip, put_it_on_a_robot, build_a_ground, paste_a_pose, two_characters,
+        drive_with_own_clips,
     )
 }  # fmt: skip
 

@@ -1,4 +1,5 @@
 // Commands of buttons and keys.
+import { makeSet } from "./drive";
 import * as socket from "./socket";
 import * as store from "./store";
 import type { Edit, SceneObject } from "./types";
@@ -265,22 +266,35 @@ export function openDropped(file: DroppedFile, take = 0, roles: Record<string, s
   if (store.doc.peek()?.unsaved && !confirm("There are unsaved edits. Open another clip?")) return;
   store.dropped.value = null;
   store.pending.value += 1;
-  socket.ask({ do: "open", file: file.file, take, ...(roles ? { roles } : {}) });
+  socket.askForSession({ do: "open", file: file.file, take, ...(roles ? { roles } : {}) });
 }
 
 /** Adds a dropped clip to the scene, on a character of its own. */
 export function addDropped(file: DroppedFile, take = 0): void {
   store.dropped.value = null;
   store.pending.value += 1;
-  socket.ask({ do: "actor", what: "add", file: file.file, take });
+  socket.askForSession({ do: "actor", what: "add", file: file.file, take });
   store.tab.value = "character";
 }
 
-/** Offers a dropped clip beside the samples that can be blended. */
-export function offerBlend(file: DroppedFile): void {
+/** Whether a dropped file holds a clip that can be blended and driven. */
+export function isOwnClip(file: DroppedFile): boolean {
+  return file.human && file.frames > 1 && !file.markers && !file.robot;
+}
+
+/** Offers dropped clips beside the samples, to be blended and driven. */
+export function offerClips(files: readonly DroppedFile[], take = 0): void {
   store.dropped.value = null;
-  store.ownClips.value = [...store.ownClips.peek().filter((entry) => entry.file !== file.file), { file: file.file, name: file.file.split("/")[1] ?? file.name }];
+  const known = store.ownClips.peek().filter((entry) => !files.some(({ file }) => file === entry.file));
+  store.ownClips.value = [...known, ...files.map(({ file, name }) => ({ file, name: file.split("/")[1] ?? name, take }))];
+  store.ownSet.value = null;
   store.tab.value = "drive";
+}
+
+/** Offers dropped clips, and makes a motion set of them. */
+export function driveDropped(files: readonly DroppedFile[]): void {
+  offerClips(files);
+  makeSet(false, store.ownClips.peek().filter(({ file }) => files.some((each) => each.file === file)));
 }
 
 export function sendEdit(change: Edit): void {

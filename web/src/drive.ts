@@ -7,27 +7,21 @@ import { view } from "./view/viewport";
 const { driving } = store;
 export const held = signal<ReadonlySet<string>>(new Set());
 
-export interface DriveKey {
-  key: string;
-  label: string;
-  what: string;
-}
-export const DRIVE_KEYS: readonly DriveKey[] = [
-  { key: "w", label: "W", what: "walk" },
-  { key: "shift", label: "Shift", what: "run" },
-  { key: "s", label: "S", what: "sneak" },
-  { key: "a", label: "A", what: "turn left" },
-  { key: "d", label: "D", what: "turn right" },
-  { key: "k", label: "K", what: "kick" },
-  { key: "j", label: "J", what: "punch" },
-];
-
 export function startDriving(mode: "drive" | "live", options: Record<string, unknown> = {}): void {
   store.playing.value = false;
   driving.value = "starting";
   store.liveStatus.value = null;
   held.value = new Set();
   socket.ask({ do: "drive", mode, ...options });
+  if (mode === "drive") watchPads();
+}
+
+/** Asks for a motion set of clips of one's own: what is found in them comes back. */
+export function makeSet(current: boolean, clips: readonly store.OwnClip[]): void {
+  store.ownSet.value = null;
+  store.driveSource.value = "own";
+  store.pending.value += 1;
+  socket.ask({ do: "set", clips: [...(current ? ["current"] : []), ...clips.map(({ file, take }) => ({ file, take }))] });
 }
 
 export function stopDriving(): void {
@@ -42,7 +36,7 @@ export function keepAsClip(): void {
   if (driving.peek() === "off") return;
   if (store.doc.peek()?.unsaved && !confirm("There are unsaved edits. Open the recording instead?")) return;
   driving.value = "off";
-  socket.ask({ do: "drive", mode: "keep" });
+  socket.askForSession({ do: "drive", mode: "keep" });
   view.theatre?.stopLive();
 }
 
@@ -50,7 +44,7 @@ export function keepAsClip(): void {
 export function driveKey(event: KeyboardEvent, down: boolean): boolean {
   if (driving.peek() !== "drive") return false;
   const key = event.key.toLowerCase();
-  if (!DRIVE_KEYS.some((entry) => entry.key === key)) return false;
+  if (!store.driveKeys.peek().some((entry) => entry.key === key)) return false;
   press(key, down);
   return true;
 }
@@ -62,4 +56,33 @@ export function press(key: string, down: boolean): void {
   else next.delete(key);
   held.value = next;
   socket.ask({ do: "steer", keys: [...next] });
+}
+
+/** Keys that a gamepad holds: the left stick goes and turns, pushed all the way or with the right trigger it runs. */
+export function padKeys(axes: readonly number[], buttons: readonly boolean[], keys: readonly string[]): string[] {
+  const [x, y] = [axes[0] ?? 0, axes[1] ?? 0];
+  const found: string[] = [];
+  if (y < -0.35) found.push("w");
+  if (y < -0.95 || (y < -0.35 && buttons[7])) found.push("shift");
+  if (x < -0.4) found.push("a");
+  if (x > 0.4) found.push("d");
+  if (buttons[6]) found.push("s");
+  // its face and shoulder buttons are the actions
+  const actions = keys.filter((key) => /^[a-z]$/.test(key) && !"wasd".includes(key));
+  actions.slice(0, 6).forEach((key, n) => buttons[n] && found.push(key));
+  return found;
+}
+
+let padHeld: string[] = [];
+
+function watchPads(): void {
+  if (driving.peek() === "off") return;
+  const pad = navigator.getGamepads().find((each) => each?.connected);
+  if (pad) {
+    const now = padKeys(pad.axes, pad.buttons.map((button) => button.pressed), store.driveKeys.peek().map((entry) => entry.key));
+    for (const key of padHeld) if (!now.includes(key)) press(key, false);
+    for (const key of now) if (!padHeld.includes(key)) press(key, true);
+    padHeld = now;
+  }
+  setTimeout(watchPads, 30);
 }

@@ -68,6 +68,11 @@ export function ask(request: Record<string, unknown>): void {
   else store.toast("The server is unreachable: nothing was changed.", "error");
 }
 
+/** A request that opens another session in this tab: clips of one's own go along. */
+export function askForSession(request: Record<string, unknown>): void {
+  ask({ ...request, own: store.ownClips.peek().map((clip) => clip.file) });
+}
+
 export function edit(change: Edit): void {
   store.pending.value += 1;
   ask({ do: "edit", edit: change });
@@ -162,6 +167,11 @@ function hear(said: Said): void {
         break;
       case "driving":
         store.driving.value = said.mode;
+        if (said.mode === "drive") store.driveKeys.value = said.keys;
+        break;
+      case "set":
+        store.ownSet.value = said;
+        store.pending.value = Math.max(store.pending.value - 1, 0);
         break;
       case "live":
         store.liveStatus.value = said;

@@ -1,6 +1,6 @@
 // State of the page. Panels read these signals; only `socket.ts` and user actions write them.
 import { computed, effect, signal } from "@preact/signals";
-import type { Actor, Compared, Curves, Document, Figure, Mark, QualityRow, Vec3 } from "./types";
+import type { Actor, Compared, Curves, Document, DrivableSet, DriveKey, Figure, Mark, QualityRow, Vec3 } from "./types";
 import type { DroppedFile } from "./commands";
 import type { CopiedPose } from "./view/pose";
 import { Track } from "./wire";
@@ -77,6 +77,21 @@ export const plot = signal<"error" | "height" | "speed" | "joint" | "importance"
 /** Control points (x, z) of the character's path. */
 export const path = signal<[number, number][]>([]);
 export const driving = signal<"off" | "starting" | "drive" | "live">("off");
+/** The keys of drive mode, as the server has given them to the motions of the set. */
+export const driveKeys = signal<readonly DriveKey[]>([
+  { key: "w", label: "W", what: "walk" },
+  { key: "shift", label: "Shift", what: "run" },
+  { key: "s", label: "S", what: "sneak" },
+  { key: "1", label: "1", what: "limp" },
+  { key: "a", label: "A", what: "turn left" },
+  { key: "d", label: "D", what: "turn right" },
+  { key: "k", label: "K", what: "kick" },
+  { key: "j", label: "J", what: "punch" },
+  { key: "l", label: "L", what: "jump" },
+]);
+/** Which motions are driven, and what was found in one's own clips. */
+export const driveSource = signal<"samples" | "own">("samples");
+export const ownSet = signal<DrivableSet | null>(null);
 export const liveStatus = signal<{ datagrams: number; rate: number; note: string; matters: Record<string, number> } | null>(null);
 export const help = signal(false);
 export const toasts = signal<{ id: number; text: string; kind: "note" | "error" }[]>([]);
@@ -88,8 +103,13 @@ export const mapping = signal<{ file: DroppedFile; use: "retarget" | "open" } | 
 export const pending = signal(0);
 /** Whether a video of the viewport is being recorded. */
 export const recording = signal(false);
-/** Clips of one's own that can be blended with. */
-export const ownClips = signal<{ file: string; name: string }[]>([]);
+/** Clips of one's own that can be blended with and driven. */
+export interface OwnClip {
+  file: string;
+  name: string;
+  take: number;
+}
+export const ownClips = signal<OwnClip[]>([]);
 export const notesShown = signal(false);
 export const theme = signal<"dark" | "light">("dark");
 /** The key of the timeline that is selected: a drag by the number of its operator. */

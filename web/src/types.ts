@@ -264,9 +264,30 @@ export interface Cast {
   actors: Actor[];
 }
 
+/** A key of drive mode. */
+export interface DriveKey {
+  key: string;
+  label: string;
+  what: string;
+}
+
+/** A motion of a set that can be driven, and what was found in its clip. */
+export interface DrivenMotion {
+  name: string;
+  kind: string;
+  what: string;
+}
+
 export interface Driving {
   is: "driving";
   mode: "drive" | "live";
+  keys: DriveKey[];
+}
+
+export interface DrivableSet {
+  is: "set";
+  motions: DrivenMotion[];
+  missing: string[];
 }
 
 export interface LiveStatus {
@@ -288,4 +309,4 @@ export interface Failure {
   during?: string;
 }
 
-export type Said = Figure | Document | Curves | Measured | Comparison | Dragged | Progressed | GroundChanged | PathPoints | Cast | Driving | LiveStatus | Note | Failure;
+export type Said = Figure | Document | Curves | Measured | Comparison | Dragged | Progressed | GroundChanged | PathPoints | Cast | Driving | DrivableSet | LiveStatus | Note | Failure;

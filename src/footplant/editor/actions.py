@@ -473,8 +473,12 @@ def _blend(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     names, weights = edit["clips"], fields.numbers("weights")
     if not isinstance(names, list) or not names or len(weights) != len(names) + 1:
         raise ConstraintError("expected clips, and a weight for the current motion and each of them")
+    takes = edit.get("takes", [None] * len(names))
+    if not isinstance(takes, list) or len(takes) != len(names):
+        raise ConstraintError("expected a take, or none, for each of the clips")
     own = replace(state.clip, motion=state.motion, others=())
-    clips = [own, *(load(context.find(str(name))) for name in names)]
+    chosen = [take if isinstance(take, int) else None for take in takes]
+    clips = [own, *(load(context.find(str(name)), take=take) for name, take in zip(names, chosen))]
     registration = register(clips, reference=0, character=state.character)
     solution = blend(registration, weights, progress=context.progress)
     made = replace(own, motion=solution.motion, takes=(), take=0, conversion=Conversion(), layout=None)

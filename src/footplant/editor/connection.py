@@ -8,13 +8,14 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footplant.clip import Clip
 from footplant.constraints.drags import Turn, drags_from_data
 from footplant.editor import scene, wire
 from footplant.editor.actions import EditContext, apply, ready, solve_by, solved
@@ -32,6 +33,7 @@ from footplant.skeleton import Character
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
+    from footplant.editor.drive_sets import DriveSet
     from footplant.editor.hub import Hub
 
 LARGEST_MESSAGE = 256 * 1024
@@ -40,6 +42,8 @@ CHUNK = 2000
 """Frames in one message of poses."""
 SHOWN_AFTER = 0.25
 """Seconds after which the progress of a solve is shown."""
+MOST_OWN = 64
+"""Clips of one's own that are taken along to another session."""
 MOST_WAITING = 200
 """Largest number of queued requests; the editor's page never sends more."""
 GRACE = 0.1
@@ -100,6 +104,9 @@ class Connection:
         self._begun = self._reported = 0.0
         self.driver: Any = None
         """What moves the character in drive or live mode; None while a clip is edited."""
+        self._own_clips: list[Clip] = []
+        self._own_set: DriveSet | None = None
+        """Clips of the user's own motion set, and the set on the character that was driven last."""
 
     async def run(self) -> None:
         """Handle messages until the page disconnects."""
@@ -394,15 +401,16 @@ class Connection:
     def actor(self, request: Request) -> None:
         """Add a character to the scene, edit another one, or remove one."""
         what = request.get("what")
-        if what == "add":
-            take, roles = request.get("take"), request.get("roles")
-            self.session = self.hub.add_in(self.key, self.session, str(request["file"]), self.progress, take, roles)
-        elif what == "edit":
-            self.session = self.hub.switch_to(self.key, str(request["id"]))
-        elif what == "remove":
-            self.session = self.hub.remove_from(self.key, str(request["id"]))
-        else:
-            raise ConstraintError(f"expected add, edit or remove, got {what!r}")
+        with self._own_files_kept(request):
+            if what == "add":
+                take, roles = request.get("take"), request.get("roles")
+                self.session = self.hub.add_in(self.key, self.session, str(request["file"]), self.progress, take, roles)
+            elif what == "edit":
+                self.session = self.hub.switch_to(self.key, str(request["id"]))
+            elif what == "remove":
+                self.session = self.hub.remove_from(self.key, str(request["id"]))
+            else:
+                raise ConstraintError(f"expected add, edit or remove, got {what!r}")
         self.introduce()
 
     def _send_cast(self) -> None:
@@ -417,6 +425,45 @@ class Connection:
                 self.send_body(each.state.character, layer)
                 self.show(each.state.motion, layer)
 
+    def make_set(self, request: Request) -> None:
+        """Make a motion set of clips of one's own, to be driven: uploaded ones, and the edited one."""
+        from footplant.editor.drive_sets import MOST_CLIPS
+
+        names = request.get("clips")
+        if not isinstance(names, list) or not 0 < len(names) <= MOST_CLIPS:
+            raise ConstraintError(f"expected 1 to {MOST_CLIPS} clips of a set, got {names!r}")
+        self._own_clips = [self._clip_of(entry) for entry in names]
+        self._own_set = None
+        self.send_now(self._driven_by_own().message())
+
+    def _clip_of(self, entry: Any) -> Clip:
+        """Return a clip of a set: the edited one as it is, a sample, or a take of an uploaded file."""
+        from footplant.editor.opening import load_material
+        from footplant.io import SAMPLE, load
+
+        if entry == "current":
+            state = self.session.state
+            return replace(state.clip, motion=state.motion, others=())
+        if not isinstance(entry, dict):
+            raise ConstraintError(f"expected a clip of a set, got {entry!r}")
+        name, take = str(entry.get("file")), entry.get("take")
+        if name.startswith(SAMPLE):
+            return load(name)
+        path = self.session.journal.find(name)
+        clip = load_material(path, take=take if isinstance(take, int) else None, progress=self.progress)
+        return replace(clip, name=path.stem)
+
+    def _driven_by_own(self) -> DriveSet:
+        """Return the set of the user's own clips on the edited character; made again for another one."""
+        from footplant.editor.drive_sets import own_set
+
+        if not self._own_clips:
+            raise ConstraintError("expected a set of your own clips, got none: make one first")
+        character = self.session.state.character
+        if self._own_set is None or self._own_set.controller.character is not character:
+            self._own_set = own_set(self._own_clips, character, self.progress)
+        return self._own_set
+
     def drive(self, request: Request) -> None:
         """Start or stop driving the character by keys or a stream."""
         from footplant.editor.driving import KeyDriver, StreamDriver
@@ -425,22 +472,28 @@ class Connection:
         if played is not None:
             played.stop()
         if request["mode"] == "keep":
-            self._keep_played(played)
+            self._keep_played(played, request)
             return
-        character = self.session.state.character
+        state = self.session.state
+        keys: list[dict[str, str]] = []
         if request["mode"] == "drive":
-            self.driver = KeyDriver(self.hub.controller(character, self.progress), self.send_now)
+            own = request.get("set") == "own"
+            driven = self._driven_by_own() if own else self.hub.sample_set(state.character, self.progress)
+            place, facing = scene.start_of(state)
+            self.driver = KeyDriver(
+                driven, self.send_now, place=place, facing=facing, ground=scene.driven_ground(state)
+            )
+            keys = driven.keys()
         elif request["mode"] == "live":
-            self.driver = StreamDriver(str(request["place"]), character, self.send_now)
+            self.driver = StreamDriver(str(request["place"]), state.character, self.send_now)
         if self.driver is not None:
             self.driver.start()
-            self.send_now({"is": "driving", "mode": request["mode"]})
+            self.send_now({"is": "driving", "mode": request["mode"], "keys": keys})
 
-    def _keep_played(self, played: Any) -> None:
+    def _keep_played(self, played: Any, request: Request) -> None:
         """Open what was driven or received as a clip of its own."""
         if played is None:
             raise ConstraintError("expected something that was played, got nothing")
-        from footplant.clip import Clip
         from footplant.io import save
 
         path = self.session.journal.new_upload("recording.footplant", "recorded")
@@ -448,8 +501,30 @@ class Connection:
         save(path, Clip(played.recorded(), played.character, name="recording"))
         path.chmod(0o600)
         name = f"{path.parent.name}/{path.name}"
-        self.session = self.hub.open_in(self.key, self.session, name, self.progress)
+        with self._own_files_kept(request):
+            self.session = self.hub.open_in(self.key, self.session, name, self.progress)
         self.introduce()
+
+    @contextlib.contextmanager
+    def _own_files_kept(self, request: Request) -> Iterator[None]:
+        """Take the clips that the page offers for blends and sets along to another session of the tab."""
+        before = self.session.journal
+        found = []
+        names = request.get("own")
+        for name in names[:MOST_OWN] if isinstance(names, list) else []:
+            with contextlib.suppress(FootplantError, OSError):
+                path = before.find(str(name))
+                # the old session's files are removed with its journal
+                found += [(other.relative_to(before.files), other.open("rb")) for other in path.parent.iterdir()
+                          if other.is_file() and (path.parent != before.files or other == path)]  # fmt: skip
+        try:
+            yield
+            for name, data in found:
+                with contextlib.suppress(OSError):
+                    self.session.journal.keep_at(name, data)
+        finally:
+            for _, data in found:
+                data.close()
 
     def path(self, request: Request) -> None:
         """Send the control points of the path, to be dragged."""
@@ -458,7 +533,8 @@ class Connection:
     def open(self, request: Request) -> None:
         """Open another clip in this tab: a sample, or an uploaded file."""
         take, roles = request.get("take"), request.get("roles")
-        self.session = self.hub.open_in(self.key, self.session, str(request["file"]), self.progress, take, roles)
+        with self._own_files_kept(request):
+            self.session = self.hub.open_in(self.key, self.session, str(request["file"]), self.progress, take, roles)
         self.introduce()
 
     def recover(self, request: Request) -> None:
@@ -491,5 +567,5 @@ _HANDLERS: dict[str, Callable[[Connection, Request], None]] = {
     "release": Connection.release, "curves": Connection.curves, "quality": Connection.quality,
     "compare": Connection.compare, "open": Connection.open, "recover": Connection.recover,
     "forget": Connection.forget, "drop": Connection.edit, "drive": Connection.drive, "path": Connection.path,
-    "actor": Connection.actor,
+    "actor": Connection.actor, "set": Connection.make_set,
 }  # fmt: skip

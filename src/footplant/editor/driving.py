@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from footplant import rotation
+from footplant.contacts.ground import Ground
 from footplant.contacts.importance import LIMBS
 from footplant.editor import wire
+from footplant.editor.drive_sets import DriveSet
 from footplant.errors import FootplantError, FormatError, MotionError
 from footplant.kinematics import Kinematics
-from footplant.live.controller import Controller, build_controller
-from footplant.live.motion_set import load_set
 from footplant.motion import Motion
-from footplant.problem import Progress
 from footplant.skeleton import Character
 
 RATE = 60.0
@@ -28,35 +27,7 @@ LONGEST = int(600 * RATE)
 """Poses that are kept while driving, ten minutes, so that they can be opened as a clip."""
 FEWEST = 10
 """Poses of the shortest clip that is kept."""
-SET = "set:samples"
-ACTIONS = {"k": "kick", "j": "punch"}
-"""Key → action."""
 Send = Callable[[dict[str, Any] | bytes], None]
-
-
-def make_controller(character: Character, progress: Progress) -> Controller:
-    """Return a controller of the sample motions for a character."""
-    from footplant.io import load
-
-    spec, clips = load_set(SET), {}
-    names = spec.clips()
-    for number, name in enumerate(names):
-        progress(f"preparing {name}", 0.5 * number / len(names))
-        clips[name] = load(name)
-    progress("retargeting", 0.5)
-    return build_controller(spec, clips, character)
-
-
-def requested(keys: frozenset[str]) -> tuple[str, str]:
-    """Return the gait or idle, and the direction, that the held keys request."""
-    direction = (
-        "left" if "a" in keys and "d" not in keys else "right" if "d" in keys and "a" not in keys else "straight"
-    )
-    if "s" in keys:
-        return "sneak", direction
-    if "shift" in keys and "w" in keys:
-        return "run", direction
-    return ("walk", direction) if "w" in keys or direction != "straight" else ("stand", "straight")
 
 
 class _Performance(ABC):
@@ -122,10 +93,19 @@ class _Performance(ABC):
 class KeyDriver(_Performance):
     """A character driven by keys."""
 
-    def __init__(self, controller: Controller, send: Send) -> None:
-        """Stand at the origin until a key is held."""
-        super().__init__(controller.character, send)
-        self._controller = controller
+    def __init__(
+        self,
+        driven: DriveSet,
+        send: Send,
+        *,
+        place: tuple[float, float] = (0.0, 0.0),
+        facing: float = 0.0,
+        ground: Ground | None = None,
+    ) -> None:
+        """Stand at a place (x, z) of a ground until a key is held."""
+        super().__init__(driven.controller.character, send)
+        self._set = driven
+        self._state = driven.controller.init(place=place, facing=facing, begin=driven.idle, ground=ground)
         self._keys: frozenset[str] = frozenset()
 
     def steer(self, request: Mapping[str, Any]) -> None:
@@ -136,18 +116,19 @@ class KeyDriver(_Performance):
 
     def play(self) -> None:
         """Step the controller in real time."""
-        state, before = self._controller.init(), frozenset()
-        current, last = ("stand", "straight"), time.perf_counter()
+        controller, state, before = self._set.controller, self._state, frozenset()
+        current, last = (self._set.idle, "straight"), time.perf_counter()
         while not self._stopped.wait(max(last + 1.0 / RATE - time.perf_counter(), 0.001)):
             keys, now = self._keys, time.perf_counter()
             for key in sorted(keys - before):
-                if key in ACTIONS:
-                    self._controller.request(state, ACTIONS[key])
-            if requested(keys) != current:
-                current = requested(keys)
-                self._controller.request(state, current[0], current[1])  # type: ignore[arg-type]
+                if key in self._set.actions:
+                    controller.request(state, self._set.actions[key])
+            wanted = self._set.requested(keys)
+            if wanted != current:
+                current = wanted
+                controller.request(state, wanted[0], wanted[1])  # type: ignore[arg-type]
             before = keys
-            state, pose = self._controller.step(state, min(now - last, 0.1))
+            state, pose = controller.step(state, min(now - last, 0.1))
             last = now
             self.show(pose.root, pose.rotations)
 

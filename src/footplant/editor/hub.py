@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footplant.clip import Clip
 from footplant.editor import journal as journals
@@ -19,6 +19,9 @@ from footplant.errors import FootplantError, FormatError
 from footplant.problem import Progress
 from footplant.skeleton import Character
 from footplant.solve.methods import NAMES
+
+if TYPE_CHECKING:
+    from footplant.editor.drive_sets import DriveSet
 
 MOST_SESSIONS = 32
 """Sessions that one server keeps; the oldest without a tab is closed first, its journal stays."""
@@ -58,8 +61,8 @@ class Hub:
     methods: tuple[str, ...] = NAMES
     tabs: dict[str, Tab] = field(default_factory=dict)
     """Key of a tab → its session."""
-    controllers: list[tuple[Character, Any]] = field(default_factory=list, repr=False)
-    """Characters that were driven, and their controllers."""
+    sample_sets: list[tuple[Character, DriveSet]] = field(default_factory=list, repr=False)
+    """Characters that were driven, and the sample motions on them."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _opened: EditorState | None = field(default=None, init=False, repr=False)
     _preparing: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
@@ -173,14 +176,14 @@ class Hub:
             if left.folder not in own
         ]
 
-    def controller(self, character: Character, progress: Progress) -> Any:
-        """Return the controller of a character; built once for each."""
-        from footplant.editor.driving import make_controller
+    def sample_set(self, character: Character, progress: Progress) -> DriveSet:
+        """Return the sample motions on a character, to be driven; built once for each."""
+        from footplant.editor.drive_sets import sample_set
 
-        found = next((made for known, made in self.controllers if known is character), None)
+        found = next((made for known, made in self.sample_sets if known is character), None)
         if found is None:
-            found = make_controller(character, progress)
-            self.controllers = [*self.controllers[-3:], (character, found)]
+            found = sample_set(character, progress)
+            self.sample_sets = [*self.sample_sets[-3:], (character, found)]
         return found
 
     def _journal_folder(self, name: str) -> Path:

@@ -15,7 +15,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from footplant.atomic import sync_folder
 from footplant.errors import FormatError
@@ -74,6 +74,14 @@ class Journal:
         write_atomic(path, data)
         path.chmod(0o600)
         return path.name
+
+    def keep_at(self, name: Path, data: BinaryIO) -> None:
+        """Copy an upload of another session to its place among those of this one, unless there is one."""
+        path = self.files / name
+        private_folder(path.parent)
+        if not path.exists():
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                shutil.copyfileobj(data, file)
 
     def room(self) -> int:
         """Return how many more bytes may be uploaded."""

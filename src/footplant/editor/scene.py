@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.blending.compose import RootPath, root_reference
 from footplant.clip import Clip
 from footplant.constraints import Footplant, Position
 from footplant.constraints.drags import Drag
 from footplant.constraints.naming import point_data
 from footplant.contacts.detection import FEET
+from footplant.contacts.ground import Ground
 from footplant.editor.footsteps import Footstep, conflicts, footsteps
 from footplant.editor.poses import read_influence
 from footplant.editor.session import Session
@@ -232,6 +234,19 @@ def path_points(state: EditorState) -> list[list[float]]:
         return []
     places, _ = curve.at(np.linspace(0.0, curve.length, PATH_POINTS))
     return places.round(4).tolist()
+
+
+def start_of(state: EditorState) -> tuple[tuple[float, float], float]:
+    """Return where a character that is driven starts, (x, z) in metres, and its facing: those of the clip."""
+    path = RootPath.of(state.motion[:1], root_reference(state.character))
+    x, _, z = state.motion.root[0]
+    return (float(x), float(z)), float(path.heading[0])
+
+
+def driven_ground(state: EditorState) -> Ground | None:
+    """Return the ground on which a character is driven: the scene's; None for a level floor at height 0."""
+    level = level_of(state)
+    return state.ground or (Plane((0.0, level, 0.0)) if level else None)
 
 
 def level_of(state: EditorState) -> float:

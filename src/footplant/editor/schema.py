@@ -234,7 +234,26 @@ Progressed = TypedDict("Progressed", {
 GroundChanged = TypedDict("GroundChanged", {"is": Literal["ground"], "name": str, "level": float})
 PathPoints = TypedDict("PathPoints", {"is": Literal["path"], "points": list[tuple[float, float]]})
 Cast = TypedDict("Cast", {"is": Literal["cast"], "actors": list[Actor]})
-Driving = TypedDict("Driving", {"is": Literal["driving"], "mode": Literal["drive", "live"]})
+
+
+class DriveKey(TypedDict):
+    """A key of drive mode."""
+
+    key: str
+    label: str
+    what: str
+
+
+class DrivenMotion(TypedDict):
+    """A motion of a set that can be driven, and what was found in its clip."""
+
+    name: str
+    kind: str
+    what: str
+
+
+Driving = TypedDict("Driving", {"is": Literal["driving"], "mode": Literal["drive", "live"], "keys": list[DriveKey]})
+DrivableSet = TypedDict("DrivableSet", {"is": Literal["set"], "motions": list[DrivenMotion], "missing": list[str]})
 LiveStatus = TypedDict("LiveStatus", {
     "is": Literal["live"], "datagrams": int, "rate": float, "note": str, "matters": dict[str, float],
 })  # fmt: skip
@@ -245,10 +264,10 @@ ALIASES: dict[str, Any] = {"Vec3": Vec3, "Quat": Quat, "Track": Track, "QualityR
 TABLES = (
     ContactPoint, End, Character, LeftJournal, Figure, Phase, PointName, Mark, Footstep, Fix, Conflict, Operator,
     HandEdit, SceneObject, Report, Document, Compared, Actor, Curves, Measured, Comparison, Dragged, Progressed,
-    GroundChanged, PathPoints, Cast, Driving, LiveStatus, Note, Failure,
+    GroundChanged, PathPoints, Cast, DriveKey, DrivenMotion, Driving, DrivableSet, LiveStatus, Note, Failure,
 )  # fmt: skip
 SAID = (Figure, Document, Curves, Measured, Comparison, Dragged, Progressed, GroundChanged, PathPoints, Cast, Driving,
-        LiveStatus, Note, Failure)  # fmt: skip
+        DrivableSet, LiveStatus, Note, Failure)  # fmt: skip
 """What the server says; the page tells them apart by `is`."""
 
 

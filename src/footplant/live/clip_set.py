@@ -113,7 +113,8 @@ def sort_clips(known: dict[str, KnownClip], *, fade: float = MotionSet.fade) -> 
         for name, own in known.items() if own.kind == "action"
     }  # fmt: skip
     if not gaits:
-        raise MotionError("expected a clip that walks or runs among the clips of a set, got none")
+        found = ", ".join(f"{name} ({own.kind})" for name, own in known.items())
+        raise MotionError(f"expected a clip that walks or runs among the clips of a set, got {found}")
     return MotionSet("clips", gaits, idles, actions, fade=fade)
 
 

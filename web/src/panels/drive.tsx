@@ -1,6 +1,6 @@
 // Blends, drive mode and live mode.
 import { useSignal } from "@preact/signals";
-import { DRIVE_KEYS, held, keepAsClip, press, startDriving, stopDriving } from "../drive";
+import { held, keepAsClip, makeSet, press, startDriving, stopDriving } from "../drive";
 import { Button } from "../icons";
 import * as socket from "../socket";
 import * as store from "../store";
@@ -22,34 +22,94 @@ export function DrivePanel() {
 
 function DriveSection() {
   const mode = store.driving.value;
+  const own = store.driveSource.value === "own";
+  const choose = (source: "samples" | "own") => () => (store.driveSource.value = source);
   return (
     <Section title="Drive">
-      <p class="hint">Drive the character by keys: gaits blend in phase, actions play between them, feet stay planted.</p>
+      <p class="hint">Drive the character by keys or a gamepad, on the ground of the scene: gaits blend in phase, feet stay planted.</p>
+      <div class="segments" role="group" aria-label="Motions to drive">
+        <button type="button" id="drive-samples" class={own ? "" : "on"} disabled={mode !== "off"} onClick={choose("samples")}>
+          Samples
+        </button>
+        <button type="button" id="drive-own" class={own ? "on" : ""} disabled={mode !== "off"} onClick={choose("own")}>
+          Your clips
+        </button>
+      </div>
+      {own && mode === "off" && <OwnSet />}
       {mode === "drive" ? (
         <div class="row">
           <Button icon="close" label="Stop driving" text id="stop-driving" onClick={stopDriving} />
           <Button icon="save" label="Keep as a clip" text id="keep-drive" onClick={keepAsClip} />
         </div>
       ) : (
-        <Button icon="drive" label={mode === "starting" ? "Preparing…" : "Drive"} text primary id="drive" disabled={mode !== "off"} onClick={() => startDriving("drive")} />
+        (!own || store.ownSet.value) && <Button icon="drive" label={mode === "starting" ? "Preparing…" : "Drive"} text primary id="drive" disabled={mode !== "off"} onClick={() => startDriving("drive", { set: own ? "own" : "samples" })} />
       )}
-      <div class="keys-pad">
-        {DRIVE_KEYS.map(({ key, label, what }) => (
-          <button
-            key={key}
-            type="button"
-            data-drive={what}
-            class={`drive-key ${held.value.has(key) ? "on" : ""}`}
-            disabled={mode !== "drive"}
-            onPointerDown={() => press(key, true)}
-            onPointerUp={() => press(key, false)}
-            onPointerLeave={() => press(key, false)}
-          >
-            <kbd>{label}</kbd> {what}
-          </button>
-        ))}
-      </div>
+      {(!own || mode === "drive") && (
+        <div class="keys-pad">
+          {store.driveKeys.value.map(({ key, label, what }) => (
+            <button
+              key={key}
+              type="button"
+              data-drive={what}
+              class={`drive-key ${held.value.has(key) ? "on" : ""}`}
+              disabled={mode !== "drive"}
+              onPointerDown={() => press(key, true)}
+              onPointerUp={() => press(key, false)}
+              onPointerLeave={() => press(key, false)}
+            >
+              <kbd>{label}</kbd> <span>{what}</span>
+            </button>
+          ))}
+        </div>
+      )}
     </Section>
+  );
+}
+
+/** A motion set of one's own clips: which ones, and what was found in them. */
+function OwnSet() {
+  const current = useSignal(true);
+  const left = useSignal<ReadonlySet<string>>(new Set());
+  const clips = store.ownClips.value.filter(({ file }) => !left.value.has(file));
+  const found = store.ownSet.value;
+  const toggle = (file: string): void => {
+    const next = new Set(left.peek());
+    if (!next.delete(file)) next.add(file);
+    left.value = next;
+  };
+  return (
+    <>
+      <label class="check">
+        <input type="checkbox" checked={current.value} onChange={(event) => (current.value = event.currentTarget.checked)} />
+        <span>this clip ({store.figure.value?.clip})</span>
+      </label>
+      {store.ownClips.value.map(({ file, name }) => (
+        <label key={file} class="check">
+          <input type="checkbox" checked={!left.value.has(file)} data-clip={name} onChange={() => toggle(file)} />
+          <span>{name}</span>
+        </label>
+      ))}
+      <p class="hint">Drop more clips on the page. Gaits, their loops and turns, idles and actions are found in them.</p>
+      <Button icon="check" label="Make a drive set" text primary={!found} id="make-set" disabled={(!clips.length && !current.value) || store.pending.value > 0} onClick={() => makeSet(current.peek(), clips)} />
+      {found && (
+        <table class="numbers found" id="own-set">
+          <tbody>
+            {found.motions.map(({ name, kind, what }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{kind}</td>
+                <td>{what}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {found?.missing.map((text) => (
+        <p key={text} class="warn">
+          {text}
+        </p>
+      ))}
+    </>
   );
 }
 
@@ -138,7 +198,11 @@ function BlendSection() {
         text
         id="blend"
         disabled={!chosen.length}
-        onClick={() => socket.edit({ kind: "blend", clips: chosen.map(([name]) => (name.includes("/") ? name : `sample:${name}`)), weights: [own.peek(), ...chosen.map(([, weight]) => weight)] })}
+        onClick={() => {
+          const clips = chosen.map(([name]) => (name.includes("/") ? name : `sample:${name}`));
+          const takes = clips.map((name) => store.ownClips.peek().find(({ file }) => file === name)?.take || null);
+          socket.edit({ kind: "blend", clips, takes, weights: [own.peek(), ...chosen.map(([, weight]) => weight)] });
+        }}
       />
     </Section>
   );

@@ -10,6 +10,7 @@ export function Dropped() {
   const close = (): void => {
     store.dropped.value = null;
   };
+  const clips = (now.found ?? []).filter(commands.isOwnClip);
   const title = now.names.length === 1 ? (now.names[0] ?? "") : `${now.names.length} files`;
   return (
     <div class="veil">
@@ -19,6 +20,20 @@ export function Dropped() {
           <Button icon="close" label="Close" hint="Esc" onClick={close} />
         </header>
         {now.found === null && <p class="hint">Reading…</p>}
+        {clips.length > 1 && (
+          <div class="choices">
+            <button type="button" id="drop-set" class="choice first" onClick={() => commands.driveDropped(clips)}>
+              <Icon name="drive" size={26} />
+              <strong>Drive with these {clips.length} clips</strong>
+              <span>Find gaits, turns, idles and actions in them.</span>
+            </button>
+            <button type="button" id="drop-offer" class="choice" onClick={() => commands.offerClips(clips)}>
+              <Icon name="compare" size={26} />
+              <strong>Offer all of them</strong>
+              <span>For blends and drive sets, in the panel Drive.</span>
+            </button>
+          </div>
+        )}
         {now.found?.map((file, n) => (
           <DroppedEntry key={file.file} file={file} several={(now.found?.length ?? 0) > 1} first={n === 0} />
         ))}
@@ -73,10 +88,10 @@ function DroppedEntry({ file, several, first }: { file: commands.DroppedFile; se
             <span>{file.markers ? "Solve the markers, then edit the motion." : "Edit the motion in the file instead."}</span>
           </button>
         )}
-        {file.human && file.frames > 1 && !file.markers && !file.robot && (
-          <button type="button" {...id("drop-blend")} class="choice" onClick={() => commands.offerBlend(file)}>
+        {commands.isOwnClip(file) && (
+          <button type="button" {...id("drop-blend")} class="choice" onClick={() => commands.offerClips([file], take.peek())}>
             <Icon name="compare" size={26} />
-            <strong>Blend with it</strong>
+            <strong>Blend or drive with it</strong>
             <span>Offer it beside the samples in the panel Drive.</span>
           </button>
         )}

@@ -53,7 +53,7 @@ export function Outline() {
 /** Sends a change of the scene's characters. */
 export function act(change: Record<string, unknown>): void {
   store.pending.value += 1;
-  socket.ask({ do: "actor", ...change });
+  socket.askForSession({ do: "actor", ...change });
 }
 
 /** Where the edited character stands: moved and turned with its whole clip. */
