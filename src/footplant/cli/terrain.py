@@ -88,8 +88,10 @@ def terrain(
         typer.Option(
             "--ground",
             metavar="GROUND",
-            help="noise:SEED[:AMPLITUDE[:SPACING]], stairs:RISE:RUN[:COUNT], slope:DEGREES[:HEADING] (metres), or a "
-            "file: a picture, .npy heights, or a mesh (.obj, .glb).",
+            help="noise:SEED[:AMPLITUDE[:SPACING]], stairs:RISE:RUN[:COUNT], slope:DEGREES[:HEADING] (metres), a "
+            "file: a picture, .npy heights, or a mesh (.obj, .glb), or moving:lift:RISE:SECONDS, "
+            "moving:conveyor:SPEED[:HEADING], moving:deck:DEGREES:SECONDS[:HEADING], each with +GROUND for what is "
+            "on it.",
         ),
     ],
     doorways: Annotated[
@@ -121,7 +123,7 @@ def terrain(
     ground_options = ground_file.checked()
     to, keep_footsteps = mover.to, mover.keep_footsteps
     if to is not None and is_robot(to):
-        refuse_for_robots(doorways=doorways)
+        refuse_for_robots(doorways=doorways, **{"ground moving": True if ground.startswith("moving:") else None})
         terrain_to_robot(
             file, to, ground=ground, ground_options=ground_options, keep_footsteps=keep_footsteps, reading=reading,
             result=result,

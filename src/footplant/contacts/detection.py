@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.checks import MOST_FRAMES, frame_rate, real_array, real_number, shaped, whole_number
 from footplant.clip import Clip
 from footplant.contacts.ground import Ground, as_ground, estimate_ground, supported
+from footplant.contacts.moving_ground import MovingGround
 from footplant.contacts.settings import StillnessSettings
 from footplant.contacts.stillness import find_still_intervals
 from footplant.errors import MotionError, SkeletonError
@@ -167,9 +168,11 @@ def find_contacts(
 
     With `toes` the toe tips are examined too, with `hands` the palms: planted where they hold on to something or rest
     on the ground. `ground` (a level in metres or any object with `height(places)`) is the ground; by default it is
-    estimated from the contacts.
+    estimated from the contacts. On one that moves (`moving_ground`), contacts and their places are in its frame.
     """
     motion, character = clip if isinstance(clip, tuple) else (clip.motion, clip.character)
+    if isinstance(ground, MovingGround):
+        motion, ground = ground.relative(motion), ground.base
     wanted = FEET + (TOES if toes else ()) + (HANDS if hands else ())
     names = [name for name in wanted if name in character.contacts]
     if not any(name in character.contacts for name in FEET + TOES):

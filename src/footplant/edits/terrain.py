@@ -18,6 +18,7 @@ from footplant.constraints import Constraint
 from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, as_ground
+from footplant.contacts.moving_ground import MovingGround
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
@@ -89,8 +90,10 @@ def terrain(
     grounds steps keep their horizontal positions. Swinging feet clear the ground between steps, the hips follow it
     smoothly, and the trunk leans into a climb. doorways: what the character ducks under. target: retarget to another
     character at the same time, with footsteps scaled by leg length, or kept with `keep_footsteps`. constraints:
-    further constraints, solved together with the footplants. lead_in: "keep" a T-pose before the motion, placed on the
-    ground, or "drop" it.
+    further constraints, solved together with the footplants. A ground that moves (`contacts.moving_ground`) carries the
+    result along: everything is solved in its frame, where the body leans so that it is upright in the world, doorways
+    and constraints are of that frame, and the report's figures are relative to the ground. lead_in: "keep" a T-pose
+    before the motion, placed on the ground, or "drop" it.
     """
     clip, target = as_clip(clip, humanoid=True), None if target is None else as_character(target)
     require_lead_in(lead_in)
@@ -99,11 +102,12 @@ def terrain(
     method = chosen_method(method)
     same, mover = target is None, clip.character if target is None else target
     ground = _terrain_for(ground, clip, mover, keep_footsteps or same)
+    world, ground = ground, ground.base if isinstance(ground, MovingGround) else ground
     whole = attach_feet(mover)
     if whole is not mover:
         refuse_constraints_on_detached_feet(mover, constraints)
         made = terrain(
-            with_attached_feet(clip) if same else clip, ground, doorways, target=None if same else whole,
+            with_attached_feet(clip) if same else clip, world, doorways, target=None if same else whole,
             keep_footsteps=keep_footsteps, method=method, contacts=contacts, lead_in=lead_in, keep_steps=keep_steps,
             keep_timing=keep_timing, progress=progress,
         )  # fmt: skip
@@ -126,6 +130,8 @@ def terrain(
     mapping = None if plan is None else plan.mapping
     body, strides = (motion, None) if plan is None or mapping is None else (mapping.motion(motion), plan.strides)
     body = leaned(body, target, steps, footings, strides)
+    if isinstance(world, MovingGround):
+        body = world.upright(body, stage.ground)
     carried = move_feet_to_ground(motion, target, steps, footings, stage.ground, ground, body, mapping)
     carried, steps, contacts = released_heels(carried, motion, target, steps, contacts)
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
@@ -149,8 +155,11 @@ def terrain(
     solution = solution.noted(
         *_plan_notes(plan, shown, clip), *_step_notes(footings), *_doorway_notes(solution, target, doorways)
     )
+    if isinstance(world, MovingGround):
+        motion, solution = world.carried(motion), replace(solution, motion=world.carried(solution.motion))
+        solution = solution.noted("footplants and penetration are relative to the moving ground")
     solution = dropped_lead_in(solution, lead, lead_in)
-    return Result.of(shown, solution, mover, source=shown, unsolved=None if same else motion, ground=ground)
+    return Result.of(shown, solution, mover, source=shown, unsolved=None if same else motion, ground=world)
 
 
 def _terrain_for(ground: Ground | float | str | Path, clip: Clip, mover: Character, keep_footsteps: bool) -> Ground:

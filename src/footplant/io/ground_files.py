@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import grounds, rotation
+from footplant.contacts import moving_ground
 from footplant.contacts.ground import Ground
+from footplant.contacts.moving_ground import MovingGround
 from footplant.errors import FormatError, MissingExtraError
 from footplant.geometry import HeightField
 from footplant.kinematics import Kinematics
@@ -105,10 +107,22 @@ def load_ground(text: str, course: Course, options: GroundOptions | None = None)
     "noise:SEED[:AMPLITUDE[:SPACING]]": rough terrain with control points up to AMPLITUDE metres high and SPACING metres
     apart (20 % and 80 % of the body height, as in Lee & Shin 1999). "stairs:RISE:RUN[:COUNT]": COUNT (10) steps ahead
     of the start, metres; a negative RISE descends. "slope:DEGREES[:HEADING]": a plane that rises along the direction of
-    travel, or HEADING degrees to its left. Files: an image (white is high, up in the image is ahead), a .npy array
-    of heights (along x, along z), or a mesh (.obj, .glb, .gltf), of which the topmost surface is used.
+    travel, or HEADING degrees to its left. "moving:lift:RISE:SECONDS", "moving:conveyor:SPEED[:HEADING]" and
+    "moving:deck:DEGREES:SECONDS[:HEADING]": level ground that rises, travels (metres/s, along the direction of travel
+    or HEADING degrees to its left) or rolls about such an axis; "+GROUND" after it puts another ground on it. Files: an
+    image (white is high, up in the image is ahead), a .npy array of heights (along x, along z), or a mesh (.obj, .glb,
+    .gltf), of which the topmost surface is used.
     """
     name, _, rest = text.partition(":")
+    if name == MOVING and not Path(text).exists():
+        kind, plus, under = rest.partition("+")
+        base = load_ground(under, course, options) if plus else None
+        if isinstance(base, MovingGround):
+            raise FormatError("expected a ground that does not move after +", path=text)
+        try:
+            return _moving(kind.split(":"), course, base)
+        except ValueError as error:
+            raise FormatError(f"{error}; see footplant terrain --help", path=text) from None
     if name in _GENERATORS and not Path(text).exists():
         try:
             return _GENERATORS[name](rest.split(":") if rest else [], course)
@@ -116,7 +130,9 @@ def load_ground(text: str, course: Course, options: GroundOptions | None = None)
             raise FormatError(f"{error}; see footplant terrain --help", path=text) from None
     path = Path(text)
     if not path.exists():
-        raise FormatError(f"no such file, and no ground of that name; expected {', '.join(_GENERATORS)}", path=path)
+        raise FormatError(
+            f"no such file, and no ground of that name; expected {', '.join([*_GENERATORS, MOVING])}", path=path
+        )
     return _read(path, course, options or GroundOptions())
 
 
@@ -155,6 +171,22 @@ def _slope(values: list[str], course: Course) -> Ground:
     return grounds.slope(degrees, heading, (course.start[0], 0.0, course.start[1]))
 
 
+def _moving(values: list[str], course: Course, base: Ground | None) -> MovingGround:
+    kind, values = values[0], values[1:]
+    if kind == "lift":
+        rise, seconds = _numbers(values, "moving:lift:RISE:SECONDS", 2, 2)
+        return moving_ground.lift(rise, seconds, base)
+    if kind == "conveyor":
+        speed, *turned = _numbers(values, "moving:conveyor:SPEED[:HEADING]", 1, 2)
+        return moving_ground.conveyor(speed, course.heading + np.radians(turned[0] if turned else 0.0), base)
+    if kind == "deck":
+        degrees, seconds, *turned = _numbers(values, "moving:deck:DEGREES:SECONDS[:HEADING]", 2, 3)
+        heading = course.heading + np.radians(turned[0] if turned else 0.0)
+        return moving_ground.deck(degrees, seconds, heading, (course.start[0], 0.0, course.start[1]), base)
+    raise ValueError(f"expected moving:lift, moving:conveyor or moving:deck, got moving:{kind}")
+
+
+MOVING = "moving"
 _GENERATORS: dict[str, Callable[[list[str], Course], Ground]] = {"noise": _noise, "stairs": _stairs, "slope": _slope}
 
 

@@ -17,6 +17,7 @@ from footplant.checks import real_array
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant, find_contacts, known_contacts
 from footplant.contacts.ground import Ground, as_ground
+from footplant.contacts.moving_ground import MovingGround
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -179,13 +180,16 @@ def measure(
     Contacts are the given `contacts`; else the source's, since foot skating would hide the motion's own; else the
     motion's. A source with another frame rate is resampled; comparisons cover the frames that both have. `ground` is a
     level in metres or has `height(places)`; by default it is estimated from the contacts (the source's, for the
-    source). `constraints` are (name, residuals (F,) or (F, k) in metres). fidelity: "joints" or "skin" compares it with
-    the source by `quality.fidelity.fidelity` too, by its joints alone or with its posed skin.
+    source). On one that moves (`contacts.moving_ground`) everything is measured in its frame. `constraints` are (name,
+    residuals (F,) or (F, k) in metres). fidelity: "joints" or "skin" compares it with the source by
+    `quality.fidelity.fidelity` too, by its joints alone or with its posed skin.
     """
     if isinstance(motion, Clip):
         motion, character = motion.motion, character or motion.character
     if character is None:
         raise MotionError("expected a clip, or a motion and its character")
+    if isinstance(ground, MovingGround):
+        motion, ground = ground.relative(motion), ground.base
     source = None if against is None else _aligned(against, motion.fps)
     quality = _measure(motion, character, contacts, source, ground, constraints)
     if fidelity is None or against is None:
