@@ -101,6 +101,17 @@ def test_options_change_the_solution(capsys, tmp_path):
     assert ends["copied"] == pytest.approx(ends["scaled"], rel=0.02)
 
 
+def test_fast_compares_with_the_source_when_asked(capsys, tmp_path):
+    """The summary names the footplant that is farthest off; the comparison with the source is made for -v alone."""
+    command = ("retarget", "sample:walk", "--to", "sample:short", "--fast", "--overwrite", "-o", tmp_path / "a.bvh")
+    code, text, _ = run(capsys, *command)
+    assert code == 0
+    assert re.search(r"worst of \d+ constraints: .*, 0\.\d mm off", text)
+    assert "skating" not in text
+    code, text, _ = run(capsys, *command, "-v")
+    assert (code, "skating" in text, "drifts" in text) == (0, True, True)
+
+
 def test_constraints_from_a_file(capsys, tmp_path):
     file = tmp_path / "more.toml"
     file.write_text('[[constraint]]\nkind = "position"\nname = "hand up"\npoint = "right_hand"\nframes = [60, 80]\n')

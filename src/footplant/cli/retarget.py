@@ -56,8 +56,8 @@ class RetargetOptions:
         bool,
         typer.Option(
             "--fast",
-            help="Feet only, by the hierarchical method: a third of the time. Legs bend where they are too long, arms "
-            "may run into the body.",
+            help="Feet only, by the hierarchical method, not compared with the source: a quarter of the time. Legs "
+            "bend where they are too long, arms may run into the body.",
         ),
     ] = False
     exact: Exact = True
@@ -161,13 +161,15 @@ def retarget(
     onto = target.load()
     character = onto.character
     extra = further_constraints(how.constraints, clip, character)
+    measured = not how.fast or check or result.needs_measures
     with solving("retargeting") as progress:
         solution = solve(
             clip, character, keep_footsteps=target.keep_footsteps, method=chosen or method, arms=not how.fast,
-            constraints=extra, lead_in=wish, balance=how.balance, dynamic=how.dynamic, progress=progress,
+            constraints=extra, lead_in=wish, balance=how.balance, dynamic=how.dynamic, measured=measured,
+            progress=progress,
         )  # fmt: skip
     depth = "skin" if check or result.report is not None else "joints"
-    if depth == "skin" or solution.report.after is None or solution.report.after.fidelity is None:
+    if measured and (depth == "skin" or solution.report.after is None or solution.report.after.fidelity is None):
         with working("comparing with the source"):
             found = fidelity((clip.motion, clip.character), (solution.motion, character), depth=depth)
         solution = replace(solution, report=solution.report.with_fidelity(found))

@@ -109,6 +109,11 @@ class ResultOptions:
     verbose: Verbose = False
     json: Json = False
 
+    @property
+    def needs_measures(self) -> bool:
+        """Whether anybody is going to read more of the report than its summary."""
+        return self.report is not None or self.verbose or self.json
+
     def check(self, *files: str) -> None:
         """Raise, before any work is done, when the output cannot be written."""
         for file in files:
@@ -237,6 +242,9 @@ def print_summary(result: Result, title: str, out: str, page: str | None = None)
 def _worst_plant(report: Report) -> str:
     """Return the footplant that drifts most, in one line."""
     quality = report.after
+    if quality is None and report.worst is not None:
+        worst, count = report.worst, counted(len(report.constraints), "constraint")
+        return f"worst of {count}: {worst.name}, {worst.worst:.1f} mm off (to compare with the source: -v or --report)"
     if quality is None:
         return "footplants were not measured: it has no feet, or no frames"
     if quality.worst_plant is None:

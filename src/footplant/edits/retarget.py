@@ -75,6 +75,7 @@ def retarget(
     lead_in: LeadIn = "keep",
     balance: bool = True,
     dynamic: bool = False,
+    measured: bool = True,
     progress: Progress | None = None,
 ) -> Result:
     """Return the clip's motion on another character, with its footplants kept.
@@ -87,7 +88,8 @@ def retarget(
     they touch; False leaves them as copied, in a quarter of the time. lead_in: "keep" a T-pose before the motion,
     placed on the ground, or "drop" it. balance: whether the body sways as its own size asks, so that it is
     balanced over its feet. dynamic: whether it flies with the right gravity, instead of as the source does at its size.
-    Both are the whole-body method's.
+    Both are the whole-body method's. measured: whether the report compares the motion with its source, before and
+    after the solve; False leaves the errors of the constraints, and saves the fast method two fifths of its time.
     """
     clip, target = as_clip(clip, humanoid=True), as_character(target)
     require_lead_in(lead_in)
@@ -105,7 +107,8 @@ def retarget(
         refuse_constraints_on_detached_feet(target, constraints)
         made = retarget(
             clip, whole, keep_footsteps=keep_footsteps, stride=stride, method=COPY if copy else method,
-            contacts=contacts, arms=arms, lead_in=lead_in, balance=balance, dynamic=dynamic, progress=progress,
+            contacts=contacts, arms=arms, lead_in=lead_in, balance=balance, dynamic=dynamic, measured=measured,
+            progress=progress,
         )  # fmt: skip
         return detach_feet(made, target)
     source = Kinematics(clip.motion)
@@ -150,11 +153,13 @@ def retarget(
         if pose_arms is not None:
             solution = _then_arms(solution, problem, soles, held, pose_arms)
     solution = with_lead_in(solution, copied, target, stage.ground, lead, lead_in)
-    judged = (clip.motion, clip.character, contacts)
-    before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
-    faithful = fidelity((clip.motion, clip.character), (solution.motion, target), depth="joints", copied=as_copied)
-    report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
-    solution = dropped_lead_in(replace(solution, report=report), lead, lead_in)
+    if measured:
+        judged = (clip.motion, clip.character, contacts)
+        before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
+        faithful = fidelity((clip.motion, clip.character), (solution.motion, target), depth="joints", copied=as_copied)
+        report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
+        solution = replace(solution, report=report)
+    solution = dropped_lead_in(solution, lead, lead_in)
     return Result.of(clip, solution, given, source=clip, unsolved=None if copy else as_copied, ground=stage.ground)
 
 
