@@ -123,20 +123,26 @@ def foot_curve(
     far = np.linalg.norm(rim[..., ::2], axis=-1, keepdims=True)
     inner[len(below) - len(outline) :] = rim * (1.0 - np.minimum(settings.rim / np.maximum(far, 1e-9), 1.0))
 
-    def needed(at: NDArray) -> NDArray:
-        heights = ground.height(at[:, ::2] + below[..., ::2])
+    def needed(at: NDArray, rows: NDArray) -> NDArray:
+        own = below[:, rows]
+        heights = ground.height(at[rows][:, ::2] + own[..., ::2])
         if edges:
-            inside = ground.height(at[:, ::2] + inner[..., ::2])
+            inside = ground.height(at[rows][:, ::2] + inner[:, rows][..., ::2])
             heights = np.where(heights - inside > settings.riser, inside, heights)
-        return (heights + deep - below[..., 1]).max(axis=0)
+        return (heights + deep[:, rows] - own[..., 1]).max(axis=0)
 
-    least = needed(places)
-    sunk = _beside(planted, np.where(planted, least - places[:, 1], 0.0), round(settings.settle * fps))
     level = isinstance(ground, Plane) and ground.is_level
+    # over a level floor, the same wherever the foot is; elsewhere a planted foot is where its plant is
+    known, free = np.flatnonzero(planted | level), np.flatnonzero(~planted)
+    least = np.full(frames, -np.inf)
+    least[known] = needed(places, known)
+    sunk = _beside(planted, np.where(planted, least - places[:, 1], 0.0), round(settings.settle * fps))
 
     def lowest(at: NDArray) -> NDArray:
-        # over a level floor, the same wherever the foot is
-        return (least if level else needed(at)) - sunk
+        found = np.array(least)
+        if not level:
+            found[free] = needed(at, free)
+        return found - sunk
 
     return FootCurve(turned, planted, places, lowest)
 

@@ -19,12 +19,6 @@ BSPLINE = 2
 @jit
 def weight(kind, k, t):
     """Return the weight of grid point k (0 … 3, of which 1 and 2 bound the cell) at t (0 … 1), and its derivative."""
-    if kind == LINEAR:
-        if k == 1:
-            return 1.0 - t, -1.0
-        if k == 2:
-            return t, 1.0
-        return 0.0, 0.0
     if k > 1:
         # the bases are symmetric in t ↔ 1 − t
         value, slope = weight_before(kind, 3 - k, 1.0 - t)
@@ -52,6 +46,16 @@ def at(heights, origin_x, origin_z, spacing, kind, x, z):
     beyond_x, beyond_z = not 0.0 <= x <= nx - 1.0, not 0.0 <= z <= nz - 1.0
     x, z = min(max(x, 0.0), nx - 1.0), min(max(z, 0.0), nz - 1.0)
     i, k = min(int(x), nx - 2), min(int(z), nz - 2)
+    if kind == LINEAR:
+        # four grid points instead of the sixteen of the cubic bases
+        tx, tz, row, column = x - i, z - k, max(i, 0), max(k, 0)
+        next_row, next_column = min(i + 1, nx - 1), min(k + 1, nz - 1)
+        a, b = heights[row, column], heights[row, next_column]
+        c, d = heights[next_row, column], heights[next_row, next_column]
+        slope_x = (1.0 - tz) * (c - a) + tz * (d - b)
+        slope_z = (1.0 - tx) * (b - a) + tx * (d - c)
+        height = (1.0 - tx) * ((1.0 - tz) * a + tz * b) + tx * ((1.0 - tz) * c + tz * d)
+        return height, 0.0 if beyond_x else slope_x / spacing, 0.0 if beyond_z else slope_z / spacing
     height, along_x, along_z = 0.0, 0.0, 0.0
     for a in range(4):
         wx, sx = weight(kind, a, x - i)
