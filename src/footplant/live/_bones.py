@@ -11,31 +11,35 @@ from footplant.kernels.quaternion import multiply, rotate
 
 
 @jit
-def fits(words, fixed, wanted):
-    """Return whether words of a datagram, at the indices `fixed` (n,), are those wanted (n,)."""
-    same = True
+def fits(words, fixed, wanted, fresh, slots):
+    """Return whether words of a datagram, at the indices `fixed` (n,), are those wanted (n,): 0 no, 1 yes.
+
+    2: yes, and any of its bones, those at `slots` (m,), is fresh (N,) already.
+    """
     for n in range(fixed.shape[0]):
-        same = same and words[fixed[n]] == wanted[n]
-    return same
-
-
-@jit
-def are_fresh(fresh, slots):
-    """Return whether any of the bones at `slots` (n,) is fresh (N,)."""
-    found = False
+        if words[fixed[n]] != wanted[n]:
+            return 0
     for n in range(slots.shape[0]):
-        found = found or fresh[slots[n]]
-    return found
+        if fresh[slots[n]]:
+            return 2
+    return 1
 
 
 @jit
-def gather(floats, starts, slots, values, fresh):
-    """Copy seven numbers from each of `starts` (n,) in a datagram to the bones at `slots` (n,) of values (N, 7)."""
+def gather(floats, starts, slots, values, fresh, expected):
+    """Copy seven numbers from each of `starts` (n,) in a datagram to the bones at `slots` (n,) of values (N, 7).
+
+    Return whether all bones that are expected (N,) are fresh (N,) then.
+    """
     for n in range(slots.shape[0]):
         s = slots[n]
         for k in range(7):
             values[s, k] = floats[starts[n] + k]
         fresh[s] = True
+    complete = True
+    for n in range(fresh.shape[0]):
+        complete = complete and (fresh[n] or not expected[n])
+    return complete
 
 
 @jit
@@ -60,12 +64,37 @@ def keep(positions, rotations, mine, limbs, now, made, seen, made_at, kept_posit
 
 
 @jit
-def from_unity(values, fresh, age, farthest, unit, places, turns, present):
+def other_lengths(positions, fresh, sensors, above, followed, lengths):
+    """Return by how much in all the bones of a body differ from their lengths (J,), these lengths, and their number.
+
+    positions: (N, 3) metres; fresh, followed: (N,) which of them count; sensors: (J,) the position of each joint;
+    above: (J,) that of its parent, or −1 where positions are in the parent's frame. The first that counts does not: it
+    is where the body is.
+    """
+    off, total, count = 0.0, 0.0, -1
+    for j in range(sensors.shape[0]):
+        s, a = sensors[j], above[j]
+        if not (fresh[s] and followed[s]):
+            continue
+        count += 1
+        if count == 0:
+            continue
+        x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
+        if a >= 0:
+            x, y, z = x - positions[a, 0], y - positions[a, 1], z - positions[a, 2]
+        off += abs(math.sqrt(x * x + y * y + z * z) - lengths[j])
+        total += lengths[j]
+    return off, total, max(count, 0)
+
+
+@jit
+def from_unity(values, fresh, age, farthest, unit, within, places, turns, present, expected):
     """Write places (N, 3), unit rotations (N, 4) and which are present (N,) of bones as Unity has them.
 
     values: (N, 7) left-handed position and rotation (x, y, z, w); fresh: (N,) bool, false afterwards; age: (N,) int64,
-    poses since each was present. What is not finite, farther than `farthest` metres, or of a norm further than `unit`
-    from 1 is invalid: absent, at the origin. Return the numbers of present and of invalid fresh bones.
+    poses since each was present; expected: (N,) bool, those of an age below `within`. What is not finite, farther than
+    `farthest` metres, or of a norm further than `unit` from 1 is invalid: absent, at the origin. Return the numbers of
+    present and of invalid fresh bones.
     """
     valid, invalid = 0, 0
     for n in range(values.shape[0]):
@@ -88,6 +117,7 @@ def from_unity(values, fresh, age, farthest, unit, places, turns, present):
     if valid > 0:
         for n in range(values.shape[0]):
             age[n] = 0 if present[n] else age[n] + 1
+            expected[n] = age[n] < within
     return valid, invalid
 
 
@@ -135,18 +165,23 @@ def _frozen(array):
 
 
 WARMUP = {
-    "fits": lambda: (np.zeros(1, np.uint32), np.zeros(1, np.int64), np.zeros(1, np.uint32)),
-    "are_fresh": lambda: (np.zeros(1, bool), np.zeros(1, np.int64)),
+    "fits": lambda: (
+        np.zeros(1, np.uint32), np.zeros(1, np.int64), np.zeros(1, np.uint32), np.zeros(1, bool), np.zeros(1, np.int64)
+    ),
     "gather": lambda: (
-        np.zeros(8, np.float32), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 7)), np.zeros(1, bool)
+        np.zeros(8, np.float32), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 7)), np.zeros(1, bool),
+        np.zeros(1, bool),
+    ),
+    "other_lengths": lambda: (
+        np.zeros((1, 3)), np.ones(1, bool), np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1, bool), np.ones(1)
     ),
     "keep": lambda: (
         np.zeros((1, 3)), np.zeros((1, 4)), np.zeros(1, bool), np.zeros(1, bool), 0.0, 0.0, np.zeros(1), np.zeros(1),
         np.zeros((1, 3)), np.zeros((1, 4)),
     ),
     "from_unity": lambda: (
-        np.zeros((1, 7)), np.ones(1, bool), np.zeros(1, np.int64), 1.0, 0.1, np.zeros((1, 3)), np.zeros((1, 4)),
-        np.zeros(1, bool),
+        np.zeros((1, 7)), np.ones(1, bool), np.zeros(1, np.int64), 1.0, 0.1, 1, np.zeros((1, 3)), np.zeros((1, 4)),
+        np.zeros(1, bool), np.zeros(1, bool),
     ),
     "local_from_world": lambda: (
         _frozen(np.array([-1])), np.zeros(1, np.int64), np.ones((1, 4)), np.zeros((1, 4))

@@ -204,7 +204,7 @@ class Actor:
 
     def take(self, sample: PoseSample, source: Source, now: float) -> None:
         """Take a sample of a source that was completed at `now`."""
-        from footplant.live import _bones as bones
+        from footplant.live._bones import keep
 
         source.last = now
         arrived = now if sample.arrived is None else sample.arrived
@@ -227,7 +227,7 @@ class Actor:
         if sample.trackers is not None:
             self._tracked.append((made, sample.trackers))
         mine = self._claim(sample, source, now)
-        count, last_made = bones.keep(
+        count, last_made = keep(
             sample.positions, sample.rotations, mine, self._limbs, now, made, self._seen, self._made, self._positions,
             self._rotations,
         )  # fmt: skip
@@ -242,7 +242,7 @@ class Actor:
         if before is not None and 0.0 < made - before < self.settings.latency / STREAM.denser:
             return
         followed = mine & self.performer.followed
-        self._filter.measure(self._memory, sample.positions, sample.rotations, followed, made)
+        self._filter.measure_unchecked(self._memory, sample.positions, sample.rotations, followed, made)
         if source is self._primary:
             self._set_delay(made - (made if before is None else before))
             if made <= self._shown_at:
@@ -299,7 +299,7 @@ class Actor:
         assert self._memory is not None
         due, passed = self._next + self.delay, self._next - self._shown_at
         self._shown_at = self._next
-        self._filter.show(self._memory, self._next)
+        self._filter.show_unchecked(self._memory, self._next)
         if self.missing > 1e-6:
             self.missed += 1
         else:

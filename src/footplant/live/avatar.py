@@ -49,15 +49,15 @@ class Avatar:
 
     def pose(self, root: NDArray, rotations: NDArray) -> NDArray:
         """Convert a pose of the character, (3,) metres and (J, 4) local; return `local`."""
-        from footplant.kernels import fk
-        from footplant.live import _bones as bones
+        from footplant.kernels.fk import forward
+        from footplant.live._bones import to_bones
 
         skeleton = self.character.skeleton
-        fk.forward(
+        forward(
             skeleton.parents, skeleton.offsets[None], _frozen(root)[None], _frozen(rotations)[None], self._places,
             self._world,
         )  # fmt: skip
-        bones.to_bones(self._joints, self._above, self._back, self._places[0], self._world[0], self.turns, self.local)
+        to_bones(self._joints, self._above, self._back, self._places[0], self._world[0], self.turns, self.local)
         return self.local
 
     @property

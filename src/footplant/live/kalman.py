@@ -91,9 +91,9 @@ class FilterState:
     @property
     def missing(self) -> NDArray:
         """(N,) seconds since each sensor sent its position."""
-        from footplant.live import _kalman as kalman
+        from footplant.live._kalman import MISSING
 
-        return self.memories[0][:, kalman.MISSING]
+        return self.memories[0][:, MISSING]
 
     @property
     def outliers(self) -> int:
@@ -239,8 +239,6 @@ class SensorFilter:
 
         Sensors may send at different times; what is not newer than a sensor's last measurement is ignored.
         """
-        from footplant.live import _kalman as kernel
-
         # shapes and types alone: what is not finite is the kernel's business, which takes it for absent
         count = len(self)
         positions = np.ascontiguousarray(shaped(positions, (count, 3), "positions", MotionError, finite=False))
@@ -248,20 +246,31 @@ class SensorFilter:
         present = np.ascontiguousarray(rectangle(present, "present", MotionError), bool)
         if present.shape != (count,):
             raise MotionError(f"expected present of shape ({count},), got {present.shape}")
-        when = float(real_number(when, "time", MotionError))
-        kernel.measure(
+        self.measure_unchecked(state, positions, rotations, present, float(real_number(when, "time", MotionError)))
+
+    def measure_unchecked(
+        self, state: FilterState, positions: NDArray, rotations: NDArray, present: NDArray, when: float
+    ) -> None:
+        """Take one frame like `measure`, for callers whose arrays are contiguous and have the right shapes."""
+        from footplant.live._kalman import measure
+
+        measure(
             positions, rotations, present, when, *self._model, state.home, state.rings, state.heads, state.counts,
             state.memories,
         )  # fmt: skip
 
     def show(self, state: FilterState, when: float) -> tuple[NDArray, NDArray]:
         """Return the estimate at a time, not before the last one: (N, 3) metres and (N, 4), owned by the state."""
-        from footplant.live import _kalman as kernel
+        return self.show_unchecked(state, float(real_number(when, "time", MotionError)))
 
-        when = max(float(real_number(when, "time", MotionError)), state.time)
+    def show_unchecked(self, state: FilterState, when: float) -> tuple[NDArray, NDArray]:
+        """Return the estimate at a time like `show`, for callers whose time is a number."""
+        from footplant.live._kalman import show
+
+        when = max(when, state.time)
         dt = min(when - state.time, 1.0)
         state.time = when
-        kernel.show(
+        show(
             *state.shown, state.scratch, when, dt, *self._model, state.home, state.rings, state.heads, state.counts,
             state.memories,
         )  # fmt: skip

@@ -45,6 +45,7 @@ def run(
     stall: (start, length) seconds in which nothing is sent and then everything at once. jump: when the senders' clocks
     are set an hour ahead. Latencies are those of poses whose number came back, sent to received, on this process's
     clock. Poses sent in the first `WARM` seconds are not counted; unanswered are later ones without an answer.
+    sender_late_p99_ms says how late this process itself was: on a busy machine that is jitter nobody asked for.
     """
     from footplant import samples
 
@@ -74,7 +75,8 @@ def run(
     latencies: list[float] = []
     received: list[tuple[float, int, np.ndarray]] = []
     not_finite = 0
-    begun = time.perf_counter()
+    late: list[float] = []
+    begun, used = time.perf_counter(), time.process_time()
 
     def listen(until: float) -> None:
         nonlocal not_finite
@@ -100,6 +102,7 @@ def run(
 
     for when, number in arrivals:
         listen(begun + when)
+        late.append(time.perf_counter() - begun - when)
         _, actor, stamp = plan[number]
         frame = round(stamp * fps) % (2 * count - 2)
         frame = frame if frame < count else 2 * count - 2 - frame
@@ -110,6 +113,7 @@ def run(
         sent[actor, number] = time.perf_counter()
         senders[actor].sendto(data, (LOOPBACK, in_port))
     listen(time.perf_counter() + AFTER)
+    share = (time.process_time() - used) / (time.perf_counter() - begun)
     for sock in (*senders, *sockets):
         sock.close()
     found = np.array(latencies) if latencies else np.array([np.nan])
@@ -122,6 +126,8 @@ def run(
         "p50_ms": 1e3 * float(np.percentile(found, 50)),
         "p99_ms": 1e3 * float(np.percentile(found, 99)),
         "measured": len(latencies),
+        "sender_late_p99_ms": 1e3 * float(np.percentile(late, 99)) if late else 0.0,
+        "sender_cpu_share": share,
         "not_finite": not_finite,
         "speed_ratio": _largest_speed(received, actors) / largest if largest > 0 else 0.0,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ class Performer:
         if not len(self.home_rotations):
             object.__setattr__(self, "home_rotations", self.rest_rotations)
 
-    @property
+    @cached_property
     def tracked(self) -> int:
         """Bone that tells whether there is data."""
         return int(np.flatnonzero(self.followed)[0])
@@ -79,11 +80,11 @@ class Performer:
     def frame(self, positions: NDArray, rotations: NDArray, out: NDArray) -> NDArray:
         """Return the root's position, (3,) metres; write the local rotations of the joints to `out` (J, 4)."""
         if self.plan.is_local:
-            np.take(rotations, self.sensors, axis=0, out=out)
+            np.take(rotations, self.sensors, axis=0, out=out, mode="clip")
         else:
-            from footplant.live import _bones as bones
+            from footplant.live._bones import local_from_world
 
-            bones.local_from_world(self.character.skeleton.parents, self.sensors, rotations, out)
+            local_from_world(self.character.skeleton.parents, self.sensors, rotations, out)
         if self.legs is None:
             return positions[self.sensors[0]]
         turned = rotation.multiply(rotation.inverse(self.legs.facing), out[0])
@@ -93,21 +94,24 @@ class Performer:
 
     def differs(self, positions: NDArray, fresh: NDArray) -> bool:
         """Return whether bones (N, 3) that are fresh (N,) are of another body, or are bones that this one lacks."""
-        known = np.zeros(len(self.plan), bool)
-        known[self.sensors] = True
-        if (fresh & ~known).any():
+        from footplant.live._bones import other_lengths
+
+        unknown, above, lengths = self._lengths
+        if (fresh & unknown).any():
             return True
         if self.legs is not None and self.pose != FORCED and (fresh & ~self.followed).any():
             return True
-        joints = np.flatnonzero(fresh[self.sensors] & self.followed[self.sensors])[1:]
-        lengths = np.linalg.norm(self.character.skeleton.offsets[joints], axis=1)
-        if self.plan.is_local:
-            vectors = positions[self.sensors[joints]]
-        else:
-            above = self.sensors[self.character.skeleton.parents[joints]]
-            vectors = positions[self.sensors[joints]] - positions[above]
-        off = np.abs(np.linalg.norm(vectors, axis=1) - lengths)
-        return len(joints) >= 6 and bool(off.sum() > STREAM.other_lengths * lengths.sum())
+        off, total, count = other_lengths(positions, fresh, self.sensors, above, self.followed, lengths)
+        return count >= 6 and off > STREAM.other_lengths * total
+
+    @cached_property
+    def _lengths(self) -> tuple[NDArray, NDArray, NDArray]:
+        """(N,) bones without a joint, (J,) the bone above each joint or −1, and (J,) metres: the joints' lengths."""
+        unknown = np.ones(len(self.plan), bool)
+        unknown[self.sensors] = False
+        skeleton = self.character.skeleton
+        above = np.where(self.plan.is_local | (skeleton.parents < 0), -1, self.sensors[skeleton.parents])
+        return unknown, above, np.linalg.norm(skeleton.offsets, axis=1)
 
 
 FORCED = "upper body, as asked"

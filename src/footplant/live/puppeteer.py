@@ -15,7 +15,6 @@ each with its own state. A puppeteer belongs to one thread: it has buffers for o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -26,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.checks import real_number, shaped
 from footplant.contacts.importance import Importance, PerformanceScene
 from footplant.errors import MotionError
+from footplant.humanoid.body_proxy import SEGMENTS
 from footplant.skeleton import Character
 from footplant.solve.ik.puppet import PuppetEngine
 
@@ -106,14 +106,12 @@ class Puppeteer:
         performer's, including the scene; None: the ratio of their legs; 1.0: both share one world. about: (3,) the
         fixed point of that scaling, metres. filter: of the frames; None: none.
         """
-        from footplant.solve.ik.puppet._packed import FOUND, WORK, view
-
         self.performer, self.target, self.filter = performer, target, filter
         self.engine = PuppetEngine(performer, target, scene, scale=scale, about=about)
-        self._tables = tables = self.engine.packed()
+        self._tables = self.engine.packed()
         self._memory, self._limbs = self.engine.init()
-        self._scene, self._body, self._hands = (view(tables, FOUND + n, axes) for n, axes in ((0, 1), (3, 2), (5, 1)))
-        self._local, self._root = view(tables, WORK + 2, 3), view(tables, WORK + 3, 2)
+        self._shape, self._joints = (len(performer.skeleton), 4), len(target.skeleton)
+        self._turns_at = 12 + 8 * len(SEGMENTS)
         self._rest = self.engine.analysis.scene.rest()
 
     def init(self, acceleration: float = 0.0) -> PuppeteerState:
@@ -128,50 +126,32 @@ class Puppeteer:
 
     def step(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[PuppeteerState, PuppetPose]:
         """Return the state after a frame, and the character's pose."""
-        memory, frame = self.clean(state, frame)
-        analysis, importance = self.analyse(state, frame)
-        limbs, pose = self.pose(state, frame, analysis, importance)
+        from footplant.solve.ik.puppet._pose import NOT_FINITE, NOT_UNIT, advance
+
+        memory = state.filter
+        if self.filter is not None:
+            memory, frame = self.filter.step(memory, self._checked(frame))
+        root = np.array(shaped(frame.root, (3,), "root", MotionError, finite=False), float)
+        turns = np.array(shaped(frame.rotations, self._shape, "rotations", MotionError, finite=False), float)
+        analysis, limbs, out = state.importance.copy(), state.limbs.copy(), np.empty(self._turns_at + 4 * self._joints)
+        iterations = advance(
+            *self._tables, analysis, self._memory.places, limbs, self._limbs.places, root[None], turns[None],
+            self._things(frame), _seconds(frame), out,
+        )  # fmt: skip
+        if iterations == NOT_FINITE:
+            raise MotionError("expected a finite frame, got NaN or infinity")
+        if iterations == NOT_UNIT:
+            raise MotionError("expected a frame of unit quaternions, got other norms")
+        end = self._turns_at
+        importance = Importance(out[3:7], out[12:end].reshape(8, -1), float(out[11]), out[7:11])
+        pose = PuppetPose(out[:3], out[end:].reshape(-1, 4), importance, int(iterations))
         return PuppeteerState(memory, analysis, limbs, state.frames + 1), pose
 
-    def clean(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[Any, PerformerFrame]:
-        """First phase: return the filter's next state and the filtered frame."""
-        from footplant.kernels.rows import first_unnormalized
-
-        root = shaped(frame.root, (3,), "root", MotionError, finite=False)
-        turns = shaped(frame.rotations, (len(self.performer.skeleton), 4), "rotations", MotionError, finite=False)
-        rows = turns.view()
-        rows.setflags(write=False)
-        is_unit = first_unnormalized(rows, 1e-6) == len(rows)
-        if not all(map(math.isfinite, root.tolist())) or not (is_unit or np.isfinite(turns).all()):
-            raise MotionError("expected a finite frame, got NaN or infinity")
-        if not is_unit:
-            raise MotionError("expected a frame of unit quaternions, got other norms")
-        return (state.filter, frame) if self.filter is None else self.filter.step(state.filter, frame)
-
-    def analyse(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[Any, Importance]:
-        """Second phase: return the analysis's next state, and the importances in the frame."""
-        from footplant.solve.ik.puppet._pose import observe
-
-        memory = state.importance.copy()
-        observe(
-            *self._tables, memory, self._memory.places, _row(frame.root), _row(frame.rotations), self._things(frame),
-            _seconds(frame),
-        )  # fmt: skip
-        ends, middles = self._scene[:4].copy(), self._scene[4:].copy()
-        return memory, Importance(ends, self._body.copy(), float(self._hands[0]), middles)
-
-    def pose(
-        self, state: PuppeteerState, frame: PerformerFrame, analysis: Any, importance: Importance
-    ) -> tuple[Any, PuppetPose]:
-        """Third phase: return the limbs' next state, and the character's pose for the frame just analysed."""
-        from footplant.solve.ik.puppet import _pose as kernel
-
-        limbs = state.limbs.copy()
-        iterations = kernel.pose(
-            *self._tables, analysis, self._memory.places, limbs, self._limbs.places, self._things(frame),
-            _seconds(frame),
-        )  # fmt: skip
-        return limbs, PuppetPose(self._root[0].copy(), self._local[0].copy(), importance, int(iterations))
+    def _checked(self, frame: PerformerFrame) -> PerformerFrame:
+        """Return a frame if a filter may see it."""
+        shaped(frame.root, (3,), "root", MotionError)
+        shaped(frame.rotations, self._shape, "rotations", MotionError)
+        return frame
 
     def things(self, poses: Mapping[str, NDArray]) -> NDArray:
         """Return transforms (O, 7) of the scene's objects, of which some are moved by their name; others are at rest.
@@ -190,11 +170,6 @@ class Puppeteer:
             if frame.things is None
             else np.array(shaped(frame.things, self._rest.shape, "things", MotionError))
         )
-
-
-def _row(values: NDArray) -> NDArray:
-    """Return one frame as a writable array with a leading axis: the kernels are compiled for that."""
-    return np.array(values, float)[None]
 
 
 def _seconds(frame: PerformerFrame) -> float:

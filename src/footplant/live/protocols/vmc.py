@@ -9,8 +9,8 @@ the filter bridges them. Expressions (blend shapes) are those of the last `Blend
 from __future__ import annotations
 
 import math
-import struct
 import sys
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -129,15 +129,15 @@ class _Shape:
         self._fixed = np.flatnonzero(fixed)
         self._words = words[self._fixed]
 
-    def fits(self, words: NDArray) -> bool:
-        """Return whether the words of a datagram of the same length differ only in its numbers."""
-        from footplant.live import _bones as bones
+    def fits(self, words: NDArray, fresh: NDArray) -> int:
+        """Return whether the words of a datagram of the same length differ only in its numbers: see `_bones.fits`."""
+        from footplant.live._bones import fits
 
-        return bones.fits(words, self._fixed, self._words)
+        return fits(words, self._fixed, self._words, fresh, self.slots)
 
 
-def words_of(data: bytes) -> NDArray:
-    """Return the bytes of a datagram, a multiple of four, as native words."""
+def words_of(data: bytes | NDArray) -> NDArray:
+    """Return the bytes of a datagram, a multiple of four, as native words, or the other way round."""
     return np.frombuffer(data, np.uint32).byteswap() if sys.byteorder == "little" else np.frombuffer(data, np.uint32)
 
 
@@ -180,27 +180,33 @@ class VmcReceiver:
         self._overtaken = self._headed = 0
         self._begun: float | None = None
         self._expects = False
+        self._complete = False
+        """Whether all bones that are waited for have come."""
         self._doubtful = False
         """Whether the pose has an echo of the pose before in place of bones that may still come."""
         self._weights: dict[str, float] = {}
         self._expressions: dict[str, float] | None = None
         self._trackers: dict[str, NDArray] = {}
-        self._recent: list[tuple[bytes, float]] = []
+        self._recent: deque[tuple[bytes, float]] = deque(maxlen=8)
         self._shapes: dict[int, list[_Shape]] = {}
 
     def feed(self, data: bytes, now: float) -> list[PoseSample]:
         """Take a datagram that arrived at `now` (seconds, monotonic clock); return the poses that it completes."""
         done = self.poll(now)
-        echo = next((now - when for seen, when in reversed(self._recent) if data == seen), math.inf)
+        echo = math.inf
+        for seen, when in self._recent:
+            if data == seen:
+                echo = now - when
         if echo < ECHO:
             self.duplicates += 1
             return done
-        self._recent = [*self._recent[-7:], (data, now)]
+        self._recent.append((data, now))
         shapes = self._shapes.get(len(data), ())
         words = words_of(data) if shapes else _NO_WORDS
         for shape in shapes:
-            if shape.fits(words):
-                done += self._take_known(shape, words.view(np.float32), now, echo < math.inf)
+            fit = shape.fits(words, self._fresh)
+            if fit:
+                done += self._take_known(shape, words.view(np.float32), now, echo < math.inf, fit == 2)
                 break
         else:
             found = osc.scan(data)
@@ -208,13 +214,9 @@ class VmcReceiver:
             if shape is None:
                 done += self._take(data, found, now)
             else:
-                done += self._take_known(shape, words_of(data).view(np.float32), now, False)
-        if (
-            self._begun is not None
-            and not self._doubtful
-            and self._expects
-            and not (self._expected > self._fresh).any()
-        ):
+                again = bool(self._fresh[shape.slots].any())
+                done += self._take_known(shape, words_of(data).view(np.float32), now, False, again)
+        if self._begun is not None and self._complete and not self._doubtful:
             done += self._flush()
         return done
 
@@ -235,13 +237,15 @@ class VmcReceiver:
         self._shapes.setdefault(len(data), []).append(shape)
         return shape
 
-    def _take_known(self, shape: _Shape, floats: NDArray, now: float, echo: bool) -> list[PoseSample]:
-        """Take the numbers of a datagram with a known shape, all at once; echo: whether it was seen before.
+    def _take_known(self, shape: _Shape, floats: NDArray, now: float, echo: bool, again: bool) -> list[PoseSample]:
+        """Take the numbers of a datagram with a known shape, all at once.
+
+        echo: whether it was seen before; again: whether any of its bones is in the pose that has begun.
 
         Where every pose begins with a time, a datagram without one belongs to the pose that has begun: if there is
         none, it comes too late, and if its bones are there already, it is newer or an echo.
         """
-        from footplant.live import _bones as bones
+        from footplant.live._bones import gather
 
         done: list[PoseSample] = []
         time = None if shape.time_at is None else float(floats[shape.time_at])
@@ -255,19 +259,20 @@ class VmcReceiver:
             self._take_root(tuple(floats[shape.root_at : shape.root_at + 7].tolist()))
         if len(shape.slots):
             headed = shape.time_at is not None and shape.time_first
+            again = again and self._begun is not None
             if not headed and self._headed >= HEADED:
-                again = bones.are_fresh(self._fresh, shape.slots)
                 if self._begun is None or (again and echo):
                     self.duplicates += echo
                     self.late += not echo
                     return done
                 shape.echoes = shape.echoes + 1 if echo else 0
                 self._doubtful = 0 < shape.echoes < STATIC
-            elif bones.are_fresh(self._fresh, shape.slots):
+            elif again:
                 done += self._flush()
             if self._begun is None:
                 self._headed = self._headed + 1 if headed else 0
-            bones.gather(floats, shape.rows, shape.slots, self._values, self._fresh)
+            whole = gather(floats, shape.rows, shape.slots, self._values, self._fresh, self._expected)
+            self._complete = whole and self._expects
             if self._begun is None:
                 self._begun = now
         for name, place in shape.trackers.items():
@@ -328,6 +333,7 @@ class VmcReceiver:
                     done += self._flush()
                 self._values[bone] = numbers
                 self._fresh[bone] = True
+                self._complete = self._expects and not (self._expected > self._fresh).any()
                 if self._begun is None:
                     self._begun = now
             elif address == "/VMC/Ext/T":
@@ -389,15 +395,17 @@ class VmcReceiver:
         """Return the bones that arrived since the last pose as a pose."""
         if self._begun is None:
             return []
-        from footplant.live import _bones as bones
+        from footplant.live._bones import from_unity
 
         count = len(PLAN)
         places, turns, present = np.empty((count, 3)), np.empty((count, 4)), np.empty(count, bool)
-        valid, invalid = bones.from_unity(self._values, self._fresh, self._age, FARTHEST, UNIT, places, turns, present)
+        valid, invalid = from_unity(
+            self._values, self._fresh, self._age, FARTHEST, UNIT, EXPECTED_WITHIN, places, turns, present,
+            self._expected,
+        )  # fmt: skip
         self.ignored += invalid
-        if valid:
-            np.less(self._age, EXPECTED_WITHIN, out=self._expected)
-            self._expects = True
+        self._expects = self._expects or valid > 0
+        self._complete = False
         if self._root is not None and present[0]:
             root_place, root_turn = self._root
             places[0] = root_place + rotation.rotate(root_turn, places[0])
@@ -445,9 +453,8 @@ class VmcSender:
         for element in elements:
             place += 4 + len(element)
             starts.append(place)
-        self._bytes = bytearray(osc.bundle(elements))
-        self._floats = np.frombuffer(self._bytes, dtype=">f4")
-        self._time_at = starts[1] - 4
+        self._floats = words_of(osc.bundle(elements)).copy().view(np.float32)
+        self._time_at = starts[1] // 4 - 1
         bones = 3 + len(self._names)
         self._rows = np.array([end // 4 - 7 for end in starts[3:bones]])[:, None] + _W_LAST
         self._weights_at = np.array([end // 4 - 1 for end in starts[bones : bones + len(weights)]], np.int64)
@@ -461,5 +468,5 @@ class VmcSender:
                 self._lay_out(tuple(expressions))
             self._floats[self._weights_at] = list(expressions.values())
         self._floats[self._rows] = bones * _MIRROR
-        struct.pack_into(">f", self._bytes, self._time_at, time)
-        return bytes(self._bytes)
+        self._floats[self._time_at] = time
+        return words_of(self._floats.view(np.uint32)).tobytes()

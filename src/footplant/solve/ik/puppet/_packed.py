@@ -48,12 +48,6 @@ def pack(*tables) -> Packed:
     return Packed(floats, np.concatenate([*parts[1], np.zeros(1, np.int64)]), np.array(places, np.int64))
 
 
-def view(packed: Packed, number: int, axes: int) -> NDArray:
-    """Return a view of one of the arrays of floats, with so many axes."""
-    start, *shape = (int(size) for size in packed.places[number])
-    return packed.floats[start : start + int(np.prod(shape[:axes]))].reshape(shape[:axes])
-
-
 def _arrays(tables) -> list[NDArray]:
     """Return all arrays of nested tuples, in order; a number is an array of one."""
     found: list[NDArray] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -119,34 +120,63 @@ def observe_frame(source, root, rotations, poses, dt, memory, out, work):
     analyse(performer, poses, dt, positions, turns, memory, out)
 
 
-@jit
-def observe(floats, whole, places, memory, memory_places, root, rotations, poses, dt):
-    """Run the second phase: importances of a frame.
+NOT_FINITE, NOT_UNIT = -1, -2
+"""What `advance` returns for a frame that it refuses."""
+NORM = 1e-6
+"""Largest deviation of a quaternion's norm from 1 in a frame."""
 
-    Tables as `pack` lays them out; memory: the floats of the state, changed in place. Flat arguments, because passing a
+
+@uncounted_jit
+def refused(root, rotations):
+    """Return why a frame (root (1, 3), rotations (1, K, 4)) is refused: `NOT_FINITE`, `NOT_UNIT`, or 0."""
+    finite, unit = True, True
+    for k in range(3):
+        finite = finite and math.isfinite(root[0, k])
+    for j in range(rotations.shape[1]):
+        w, x, y, z = rotations[0, j, 0], rotations[0, j, 1], rotations[0, j, 2], rotations[0, j, 3]
+        norm = math.sqrt(w * w + x * x + y * y + z * z)
+        finite = finite and math.isfinite(norm)
+        unit = unit and abs(norm - 1.0) <= NORM
+    return NOT_FINITE if not finite else 0 if unit else NOT_UNIT
+
+
+@jit
+def advance(floats, whole, places, memory, memory_places, limbs, limb_places, root, rotations, poses, dt, out):
+    """Run the phases two and three for one frame; return the iterations of the body step, or why it is refused.
+
+    Tables as `pack` lays them out; memory, limbs: the floats of the state, changed in place. out: root (3), importances
+    in the scene (8), of the palms (1) and of the body (8 S), local rotations (4 J). Flat arguments, because passing a
     named tuple takes longer and this runs live at every frame.
     """
+    why = refused(root, rotations)
+    if why < 0:
+        return why
     tables = Packed(floats, whole, places)
-    observe_frame(
+    source, found, work, analysis = (
         source_of(tables),
-        root,
-        rotations,
-        poses,
-        dt,
-        memory_of(memory, memory_places),
         found_of(tables),
         work_of(tables),
+        memory_of(memory, memory_places),
     )
-
-
-@jit
-def pose(floats, whole, places, memory, memory_places, limbs, limb_places, poses, dt):
-    """Run the third phase, after `observe`; return the iterations of the body step."""
-    tables, near = Packed(floats, whole, places), memory_of(memory, memory_places).scene
-    return pose_frame(
-        source_of(tables)[2], target_of(tables), poses, found_of(tables), near, dt, limbs_of(limbs, limb_places),
-        work_of(tables),
-    )  # fmt: skip
+    observe_frame(source, root, rotations, poses, dt, analysis, found, work)
+    iterations = pose_frame(
+        source[2], target_of(tables), poses, found, analysis.scene, dt, limbs_of(limbs, limb_places), work
+    )
+    for k in range(3):
+        out[k] = work.root[0, k]
+    for limb in range(8):
+        out[3 + limb] = found.scene[limb]
+    out[11] = found.hands[0]
+    n = 12
+    for row in range(found.body.shape[0]):
+        for k in range(found.body.shape[1]):
+            out[n] = found.body[row, k]
+            n += 1
+    for j in range(work.local.shape[1]):
+        for k in range(4):
+            out[n] = work.local[0, j, k]
+            n += 1
+    return iterations
 
 
 class PackedState(NamedTuple):
@@ -192,7 +222,7 @@ class Played(NamedTuple):
 
 @jit
 def play(tables, state, learn, clip, out):
-    """Play a whole clip frame by frame: `observe`, then `pose`. Return the largest known acceleration, m/s².
+    """Play a whole clip frame by frame, as `advance` does. Return the largest known acceleration, m/s².
 
     learn: whether the performer's largest acceleration is measured on the whole clip first; else it is learnt on the
     way.
@@ -262,12 +292,9 @@ def _frozen(*shape):
     return array
 
 
-def _smallest_observe():
-    return *_smallest_parts()[:5], np.zeros((1, 3)), np.ones((1, 1, 4)), _rest(), 0.01
-
-
-def _smallest_pose():
-    return *_smallest_parts(), _rest(), 0.01
+def _smallest_advance():
+    turns = np.array([[[1.0, 0.0, 0.0, 0.0]]])
+    return *_smallest_parts(), np.zeros((1, 3)), turns, _rest(), 0.01, np.zeros(12 + 8 + 4)
 
 
 def _smallest_play():
@@ -279,4 +306,4 @@ def _smallest_play():
     return Packed(*parts[:3]), PackedState(*parts[3:]), True, clip, out
 
 
-WARMUP = {"observe": _smallest_observe, "pose": _smallest_pose, "play": _smallest_play}
+WARMUP = {"advance": _smallest_advance, "play": _smallest_play}
