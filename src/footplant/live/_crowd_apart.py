@@ -45,6 +45,18 @@ def between(p, q):
 
 
 @uncounted_jit
+def apart(a, b, c, d, near):
+    """Return whether the boxes about two segments, a to b and c to d (3,), are farther than `near` from each other.
+
+    Most pairs of two bodies are: that takes a tenth of the time of the nearest points.
+    """
+    gap = -math.inf
+    for k in range(3):
+        gap = max(gap, min(a[k], b[k]) - max(c[k], d[k]), min(c[k], d[k]) - max(a[k], b[k]))
+    return gap >= near
+
+
+@uncounted_jit
 def overlaps(capsules, others, positions, other_positions, same, slack, out):
     """Write the contacts (N, 13) of characters of one table with those of another; return how many there are.
 
@@ -68,6 +80,8 @@ def overlaps(capsules, others, positions, other_positions, same, slack, out):
                     if others.radii[two, j] < 0.0:
                         continue
                     c, d = other_positions[two, others.starts[j]], other_positions[two, others.ends[j]]
+                    if apart(a, b, c, d, r + others.radii[two, j] - slack):
+                        continue
                     s, t = between((a[0], a[1], a[2], b[0], b[1], b[2]), (c[0], c[1], c[2], d[0], d[1], d[2]))
                     x = a[0] + s * (b[0] - a[0]) - c[0] - t * (d[0] - c[0])
                     y = a[1] + s * (b[1] - a[1]) - c[1] - t * (d[1] - c[1])

@@ -35,6 +35,10 @@ END, SECOND, BEFORE, TURNED, BEFORE_FIRST, JOINTS, PLANES, STEADY = 0, 1, 2, 3, 
 """Columns of `Work.found`, the tasks of a limb: rows that ask for its end, for a second point of its end segment, for a
 point before the end, and for an orientation; whether the point before the end comes first; joints of the three points;
 rows of half-spaces; whether all of this is independent of the pose."""
+MOST_SWIVEL = 0.7
+"""Radians by which a limb whose end is in place is swivelled out of a half-space at most. Unbounded, and towards the
+point pushed out instead of just out, a kicker's knee flips from above its line to below it and back within four frames
+(24 m/s in the fight, `benchmarks/crowd_changes.py`)."""
 FIRST_JOINT = 3
 """Column of `Body.limbs` from which all joints of a limb are listed."""
 
@@ -215,6 +219,55 @@ def swivel(body, world, limb, axis, point, goal):
 
 
 @uncounted_jit
+def swivel_out(body, world, limb, point, normal, level):
+    """Rotate a limb about the line from its upper joint to its end, until a point is in a half-space: n·x ≥ level.
+
+    With p the point's arm from that line (c: its foot) and a the line's direction, the angle φ has to meet
+
+        n·p cos φ + n·(a × p) sin φ ≥ level − n·c,
+
+    whose left side is largest at φ* = atan2(n·(a × p), n·p). The smallest φ is taken, at most `MOST_SWIVEL`, and less
+    where φ* is nearly behind the limb, so that it changes continuously.
+    """
+    tree, limbs = body.tree, body.limbs
+    u, e = limbs[limb, 0], limbs[limb, 2]
+    nx, ny, nz = normal
+    px, py, pz = point
+    px, py, pz = px - world[u, 0], py - world[u, 1], pz - world[u, 2]
+    ax, ay, az = world[e, 0] - world[u, 0], world[e, 1] - world[u, 1], world[e, 2] - world[u, 2]
+    length = math.sqrt(ax * ax + ay * ay + az * az)
+    if length < 1e-9:
+        return
+    ax, ay, az = ax / length, ay / length, az / length
+    wanted = level - nx * world[u, 0] - ny * world[u, 1] - nz * world[u, 2]
+    along = px * ax + py * ay + pz * az
+    wanted -= along * (nx * ax + ny * ay + nz * az)
+    px, py, pz = px - along * ax, py - along * ay, pz - along * az
+    ahead = nx * px + ny * py + nz * pz
+    aside = nx * (ay * pz - az * py) + ny * (az * px - ax * pz) + nz * (ax * py - ay * px)
+    size = math.sqrt(ahead * ahead + aside * aside)
+    if ahead >= wanted or size < 1e-9:
+        return
+    best = math.atan2(aside, ahead)
+    angle = abs(best) - math.acos(min(max(wanted / size, -1.0), 1.0))
+    angle = min(angle, MOST_SWIVEL * min(1.0, (math.pi - abs(best)) / MOST_SWIVEL))
+    w, x, y, z = axis_turn(ax, ay, az, math.copysign(angle, best))
+    turn_limb(world, tree, limbs, limb, w, x, y, z)
+
+
+@uncounted_jit
+def leave_planes(body, rows, work, limb):
+    """Swivel a limb whose end is in place out of the half-spaces that points before its end are not in, in turn."""
+    for i in range(rows.first, rows.last):
+        j = rows.kinds[i, JOINT]
+        if rows.kinds[i, KIND] != HALF_SPACE or body.tree[j, LIMB] != limb or body.tree[j, SEGMENT] == 2:
+            continue
+        ask = rows.asks[i]
+        point = point_place(work.world, j, ask[0], ask[1], ask[2])
+        swivel_out(body, work.world, limb, point, (ask[3], ask[4], ask[5]), work.goals[i - rows.first, 0, 3])
+
+
+@uncounted_jit
 def set_task(rows, work, limb, where, i, side, goal):
     """Make a row's first or other point (`side`) a limb's task: the one for its END, SECOND or BEFORE it (`where`)."""
     found, task = work.found, work.tasks[limb, where]
@@ -338,7 +391,9 @@ def solve_limb(body, rows, work, limb, with_distances, stay):
         before_first(body, work, limb, has_end, place)
     elif has_end:
         place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), place)
-        if has_before:
+        if not steady and (not has_before or rows.kinds[found[limb, BEFORE], KIND] == HALF_SPACE):
+            leave_planes(body, rows, work, limb)
+        elif has_before:
             task = tasks[limb, BEFORE]
             point = point_place(world, found[limb, JOINTS + BEFORE], task[0], task[1], task[2])
             axis = (world[e, 0] - world[u, 0], world[e, 1] - world[u, 1], world[e, 2] - world[u, 2])
