@@ -92,6 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # files are handed to workers in the order of slowest.txt, not by their number of tests
     config.option.loadscopereorder = False
     config.addinivalue_line("markers", "quick: with --quick, only the tests of a file that have this mark are run")
+    config.addinivalue_line("markers", "drawn: the scenes of the test's page are drawn, not only in a thorough run")
     config.addinivalue_line(
         "markers", "named(*paths): the case is about these files of the real clips; without them there is no such case"
     )

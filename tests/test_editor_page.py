@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-import shutil
 import time
 from pathlib import Path
 
@@ -12,17 +11,16 @@ import numpy as np
 import pytest
 
 import footplant
+from browser_env import CHROMIUM, new_context, running_browser
 from editor_env import running_editor, start_editor
 from footplant import samples
 from footplant.editor.server import STATIC
 from node_env import run_node
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the page cannot be opened"),
     pytest.mark.skipif(not (STATIC / "app.js").is_file(), reason="the page is not built: python hatch_build.py"),
 ]
-FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 VIEW = {"viewport": {"width": 1280, "height": 720}, "device_scale_factor": 0.25}
 """A quarter of the pixels each way of a screen: here the processor draws them all."""
 TIMEOUT = 90.0
@@ -31,11 +29,8 @@ TIMEOUT = 90.0
 @pytest.fixture(scope="module")
 def browser():
     pytest.importorskip("starlette", reason="the extra edit is not installed")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed to drive a browser")
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with running_browser() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -133,14 +128,17 @@ class Page:
 
 
 @pytest.fixture
-def page(browser, editor):
-    context = browser.new_context(**VIEW, accept_downloads=True)
+def page(browser, editor, request):
+    """A page of a session of its own; its scene is drawn for tests with the mark `drawn`, and in a thorough run."""
+    drawn = request.node.get_closest_marker("drawn") is not None
+    context = new_context(browser, drawn, **VIEW, accept_downloads=True)
     made = Page(context.new_page(), editor.address)
     yield made
     assert made.problems == []
     context.close()
 
 
+@pytest.mark.drawn
 def test_it_opens_plays_and_scrubs(page):
     state = page.state()
     assert state["frames"] == len(samples.load("walk").motion)
@@ -328,7 +326,7 @@ def test_mistakes_are_reported_and_nothing_is_lost(page, tmp_path):
 
 
 def test_leaving_with_unsaved_edits_asks_first(browser, editor):
-    context = browser.new_context(**VIEW)
+    context = new_context(browser, drawn=False, **VIEW)
     page = Page(context.new_page(), editor.address)
     page.page.click("#tab-scene")
     page.page.click("text=Box")
@@ -344,7 +342,7 @@ def test_leaving_with_unsaved_edits_asks_first(browser, editor):
 
 
 def test_two_tabs_do_not_disturb_each_other(browser, editor):
-    context = browser.new_context(**VIEW)
+    context = new_context(browser, drawn=False, **VIEW)
     one, other = Page(context.new_page(), editor.address), Page(context.new_page(), editor.address)
     assert one.state()["figure"]["session"] != other.state()["figure"]["session"]
     one.page.bring_to_front()
@@ -362,7 +360,7 @@ def test_two_tabs_do_not_disturb_each_other(browser, editor):
 
 def test_after_kill_9_the_last_edit_comes_back(browser, tmp_path):
     editor = start_editor(tmp_path)
-    context = browser.new_context(**VIEW)
+    context = new_context(browser, drawn=False, **VIEW)
     try:
         page = Page(context.new_page(), editor.address)
         page.go_to(100)

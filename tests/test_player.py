@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import re
-import shutil
 import time
 import zlib
 from dataclasses import replace
@@ -18,6 +17,7 @@ import pytest
 from PIL import Image
 
 import footplant
+from browser_env import new_context, running_browser
 from footplant import rotation
 from footplant.kinematics import Kinematics
 from footplant.plot import player
@@ -26,8 +26,6 @@ from footplant.result import Result
 from footplant.samples import load_character
 
 pytestmark = pytest.mark.skipif(not player.is_available(), reason="the page is not built: python hatch_build.py")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 MOST_BYTES = 2_500_000
 
 
@@ -177,24 +175,18 @@ def test_the_report_is_in_it():
 
 @pytest.fixture(scope="module")
 def browser():
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: the page cannot be opened")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed to drive a browser")
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with running_browser() as running:
         yield running
-        running.close()
 
 
 class Opened:
     """A page opened from file://, offline."""
 
-    def __init__(self, browser, path, width: int = 900, height: int = 620) -> None:
+    def __init__(self, browser, path, drawn: bool = True) -> None:
         self.problems: list[str] = []
         self.requests: list[str] = []
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, offline=True, device_scale_factor=0.5
-        )
+        view = {"viewport": {"width": 900, "height": 620}, "device_scale_factor": 0.5}
+        context = new_context(browser, drawn, **view, offline=True)
         self.page = context.new_page()
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("console", lambda said: self.problems.append(said.text) if said.type == "error" else None)
@@ -328,14 +320,14 @@ def test_scenes_on_one_page_and_a_notebook_frame(browser, tmp_path):
     scenes = [player.result_scene(solved()), player.clip_scene(short)]
     table = ("All", ("character", "drift"), [("sally", "0.00")])
     player.write_page(tmp_path / "two.html", player.motion_page(scenes, "two", summary=table))
-    two = Opened(browser, tmp_path / "two.html")
+    two = Opened(browser, tmp_path / "two.html", drawn=False)
     two.page.keyboard.press("2")
     two.wait("() => window.__fp.state().frames === 60")
     assert two.state()["panes"] == 1
     assert two.problems == []
     frame = tmp_path / "notebook.html"
     frame.write_text(f"<!doctype html><body>{short._repr_html_()}</body>", encoding="utf-8")
-    context = browser.new_context(viewport={"width": 900, "height": 560}, offline=True)
+    context = new_context(browser, drawn=False, viewport={"width": 900, "height": 560}, offline=True)
     notebook = context.new_page()
     notebook.goto(frame.as_uri())
     notebook.frame_locator("iframe").locator("canvas.viewport").wait_for(timeout=60_000)

@@ -51,7 +51,8 @@ server.listen(0, '127.0.0.1', () => {
   const profile = mkdtempSync(join(tmpdir(), 'footplant-browser-'));
   let said = '';
   browser = spawn(request.chromium ?? 'chromium', [
-    '--headless=new', '--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-dev-shm-usage',
+    '--headless=new', '--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader', '--disable-dev-shm-usage',
+    '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup',
     '--no-first-run', '--enable-logging=stderr', `--user-data-dir=${profile}`,
     `http://127.0.0.1:${server.address().port}/render.html`,
   ], { stdio: ['ignore', 'ignore', 'pipe'] });
