@@ -14,18 +14,23 @@ from footplant import rotation
 from footplant.batch.jobs import Task, perform
 from footplant.batch.plan import Batch
 from footplant.cli import main
+from footplant.contacts.detection import find_contacts
 from footplant.edits.robot import as_robot, judge_robot, repair_robot, retarget_robot
 from footplant.errors import FormatError, HumanoidError, MotionError
+from footplant.feet.stillness import held_while_still
 from footplant.io.robot_files import load_robot, save_robot
 from footplant.io.robot_models import parse_mechanism, read_mechanism
+from footplant.kinematics import Kinematics
 from footplant.mechanism.body import robot_body
 from footplant.mechanism.links import links_of
 from footplant.mechanism.model import weld_order
 from footplant.mechanism.motion import Plant, RobotMotion
 from footplant.mechanism.solids import SolidTable
 from footplant.quality.robot import measure_robot
+from footplant.solve.robot.goals import goals_of
 from footplant.solve.robot.settings import ROBOT_SETTINGS
 from footplant.solve.robot.solve import solve_robot
+from footplant.transfer import transfer
 from test_mechanism import without_meshes
 
 G1 = shared_data("robots", "unitree_g1", "g1.xml")
@@ -306,6 +311,47 @@ def test_hands_rest(own):
     assert quality.worst_drift < 0.5
     free = measure_robot(own, RobotMotion(own.mechanism, solve_robot(goals).states, 30.0), palms=solution.palms)
     assert free.palm_drift > 20.0, "which swing otherwise"
+
+
+def test_plants_out_of_reach_are_let_go(own):
+    """One that contradicts the other foot's drags nothing through the floor: it is let go, and named."""
+    clip = footplant.load("sample:walk")
+    goals = retarget_robot(replace(clip, motion=clip.motion[:60].resample(30.0)), own).goals
+    # both feet at once, two leg lengths apart
+    first = next(plant for plant in goals.plants if plant.end - plant.start > 6)
+    other = "right" if first.side == "left" else "left"
+    far = Plant(other, "toe", first.start + 1, first.start + 5, (first.place[0] + 2.0, first.place[1], 0.0))
+    kept = tuple(plant for plant in goals.plants if plant.side == first.side)
+    solution = solve_robot(replace(goals, plants=(*kept, far)))
+    assert solution.let_go == (far,)
+    quality = measure_robot(own, RobotMotion(own.mechanism, solution.states, 30.0), kept)
+    assert quality.worst_drift < 0.5
+    assert quality.deepest < 1.0
+
+
+def test_feet_stand_while_they_are_still():
+    """Contacts of one place are one, and an ankle that holds still without a contact gets one."""
+    clip = footplant.load("sample:walk")
+    found, kinematics = find_contacts(clip), Kinematics(clip.motion)
+    held = held_while_still(found, clip, kinematics)
+    longest = max((plant for plant in held.plants if plant.point == "left_ball"), key=len)
+    middle = (longest.start + longest.end) // 2
+    halves = (replace(longest, end=middle), replace(longest, start=middle + 1))
+    others = tuple(plant for plant in held.plants if plant is not longest)
+    again = held_while_still(replace(held, plants=(*others, *halves)), clip, kinematics)
+    assert any(plant.start <= longest.start and plant.end >= longest.end for plant in again.plants)
+    added = held_while_still(replace(found, plants=()), clip, kinematics)
+    assert len(added.plants) >= 4
+    for plant in added.plants:
+        path = kinematics.point(clip.character.contacts[plant.point])[plant.start : plant.end]
+        assert np.ptp(path, axis=0).max() < 0.05
+
+
+def test_plants_below_the_floor_are_on_it(own):
+    held = [("left", "toe", 2, 8, np.array([0.0, -0.08, 0.0]))]
+    clip = footplant.load("sample:walk")
+    motion = transfer(clip.motion[:10], clip.character, own.proxy)
+    assert goals_of(own, motion, held, 0.0).plants[0].place[2] == 0.0
 
 
 def test_batch_and_plot(tmp_path):

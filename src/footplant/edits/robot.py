@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ from footplant.feet.steps import (
     step_width_shifts,
     with_foot_length,
 )
+from footplant.feet.stillness import held_while_still
 from footplant.io.robot_files import save_robot
 from footplant.io.robot_models import read_mechanism
 from footplant.kinematics import Kinematics
@@ -40,7 +40,7 @@ from footplant.quality.measure import ConstraintQuality
 from footplant.quality.robot import RobotQuality, measure_robot
 from footplant.result import ClipSource, as_clip
 from footplant.solve.robot.goals import Goals, goals_of, goals_of_robot, leg_length
-from footplant.solve.robot.solve import solve_robot
+from footplant.solve.robot.solve import RobotSolution, solve_robot
 from footplant.transfer import transfer
 
 RobotSource = str | Path | Mechanism | RobotBody
@@ -49,10 +49,6 @@ REACHED = 1.0
 """Millimetres: a planted point nearer than this to its place is reached."""
 SAME_LEVEL = 0.1
 """Leg lengths: footplants within this of the lowest ones stand on the same level."""
-STILL_WITHIN = 0.0035
-"""Body heights (6 mm): a contact is lengthened to frames in which its point is nearer than this to its place."""
-STILL_TIME = 0.1
-"""Seconds by which it is lengthened at most, at either end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +111,12 @@ def retarget_robot(
         progress("footsteps placed", 0.1)
     solution = solve_robot(goals)
     motion = RobotMotion(body.mechanism, solution.states, clip.motion.fps, clip.name)
-    return _result(body, motion, goals, started, solution.palms)
+    return _result(body, motion, goals, started, solution)
 
 
-def _result(
-    body: RobotBody, motion: RobotMotion, goals: Goals, started: float, palms: tuple[Plant, ...] = ()
-) -> RobotResult:
-    """Return a solved motion with its measures. palms: contacts of hands that were kept."""
+def _result(body: RobotBody, motion: RobotMotion, goals: Goals, started: float, solution: RobotSolution) -> RobotResult:
+    """Return a solved motion with its measures."""
+    palms = solution.palms
     heights = None if goals.ground is None else goals.ground_heights
     quality = measure_robot(body, motion, goals.plants, goals.limbs(), palms, heights)
     shown = clip_of_robot(motion, body)
@@ -134,6 +129,9 @@ def _result(
     let_go = sum(plant.end - plant.start for plant in goals.palms) - sum(plant.end - plant.start for plant in palms)
     if let_go:
         notes.append(f"hands rest on the ground for {let_go} more frames in the source, out of the robot's reach")
+    if solution.let_go:
+        names = ", ".join(_name(plant) for plant in solution.let_go)
+        notes.append(f"out of the robot's reach and let go: {names}")
     if quality.edge_height > REACHED:
         notes.append(
             "its ankles do not roll: feet stand in place on an edge where hips are not above them, a heel or toe up to "
@@ -158,9 +156,9 @@ def repair_robot(motion: RobotMotion, robot: RobotSource) -> RobotResult:
     started = time.perf_counter()
     body = as_robot(robot)
     goals = _own_goals(motion, body)
-    states = solve_robot(goals).states
-    made = RobotMotion(body.mechanism, states, motion.fps, motion.name)
-    return _result(body, made, goals, started)
+    solution = solve_robot(goals)
+    made = RobotMotion(body.mechanism, solution.states, motion.fps, motion.name)
+    return _result(body, made, goals, started, solution)
 
 
 def judge_robot(motion: RobotMotion, robot: RobotSource, source: Clip | None = None) -> RobotQuality:
@@ -183,7 +181,7 @@ def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool, ground: Ground | s
     target, source = body.proxy, Kinematics(clip.motion)
     contacts = with_plausible_floor(find_contacts(clip), clip)
     palms = _resting_palms(clip, contacts.ground)
-    contacts = _to_stillness(contacts, clip, source)
+    contacts = held_while_still(contacts, clip, source)
     if ground is not None:
         return _terrain_goals(clip, body, keep_footsteps, ground, contacts)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
@@ -237,41 +235,6 @@ def _resting_palms(clip: Clip, ground: Ground) -> list[tuple[str, int, int]]:
     ]
 
 
-def _to_stillness(contacts: Contacts, clip: Clip, source: Kinematics) -> Contacts:
-    """Return contacts of feet lengthened by the frames before and after in which their points are still in place.
-
-    A contact is found where its point is slow. At 30 frames/s a foot that lands is fast in the frame before and yet
-    within millimetres of its place: a character eases into it, a robot's foot has to stand.
-    """
-    near, most = STILL_WITHIN * clip.character.height, round(STILL_TIME * contacts.fps)
-    made, ends, clip_frames = [], dict[str, int](), len(clip.motion)
-    starts = {
-        (plant.point, plant.start): after.start
-        for plant, after in pairwise(contacts.plants)
-        if plant.point == after.point
-    }
-    for plant in contacts.plants:
-        start, end = plant.start, plant.end
-        if plant.point in clip.character.contacts:
-            point = clip.character.contacts[plant.point]
-            # a foot that rolls over its ball turns the point about the joint that stands, or the other way round
-            tracks = np.stack([source.point(point), source.positions[:, point.joint]])
-            first = max(ends.get(plant.point, 0), start - most, 0)
-            last = min(starts.get((plant.point, plant.start), clip_frames), end + most, clip_frames)
-            while start > first and _nearest(tracks, start - 1, plant.start) < near:
-                start -= 1
-            while 0 < end < last and _nearest(tracks, end, plant.end - 1) < near:
-                end += 1
-        ends[plant.point] = end
-        made.append(replace(plant, start=start, end=end))
-    return replace(contacts, plants=tuple(made))
-
-
-def _nearest(tracks: NDArray, frame: int, other: int) -> float:
-    """Return the smallest distance between two frames of some tracks (N, F, 3), metres."""
-    return float(np.linalg.norm(tracks[:, frame] - tracks[:, other], axis=1).min())
-
-
 def _floor_level(heights: NDArray, body: RobotBody) -> float:
     """Return the height of the lowest level that footplants share, metres: who steps off a box lands on the floor."""
     return float(np.median(heights[heights < np.percentile(heights, 10) + SAME_LEVEL * leg_length(body)]))
@@ -288,13 +251,17 @@ def _constraints(goals: Goals, quality: RobotQuality, height: float) -> list[Con
     """Return each plant with its error in millimetres."""
     out = []
     for plant, error, frame in zip(goals.plants, quality.plant_errors, quality.plant_frames):
-        name = f"{plant.side} {plant.part}, frames {plant.start}–{plant.end - 1}"
         out.append(
             ConstraintQuality(
-                name=name, kind="footplant", hard=True, unit="mm", worst=error, mean=error,
+                name=_name(plant), kind="footplant", hard=True, unit="mm", worst=error, mean=error,
                 worst_share=0.1 * error / max(height, 1e-9),
                 mean_share=0.1 * error / max(height, 1e-9), frames=plant.end - plant.start, worst_frame=frame,
                 met=error < REACHED,
             )
         )  # fmt: skip
     return out
+
+
+def _name(plant: Plant) -> str:
+    """Return what a footplant is called."""
+    return f"{plant.side} {plant.part}, frames {plant.start}–{plant.end - 1}"

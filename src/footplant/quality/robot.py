@@ -66,7 +66,8 @@ class RobotQuality:
     zmp_distance: float | None
     """Mean distance of the zero-moment point from the support, mm."""
     plant_errors: tuple[float, ...] = ()
-    """For each plant, its largest distance from where it should be, mm; along the ground if its ankle does not roll."""
+    """For each plant, its largest distance from where it should be, mm; along the ground if its ankle does not roll.
+    Its height is that of the point, or of the foot's lowest where that is nearer: a foot on the tips of its toes."""
     plant_frames: tuple[int, ...] = ()
     """The frame of that distance."""
     edge_height: float = 0.0
@@ -122,15 +123,22 @@ def measure_robot(
         for side in SIDES
         for part in ("heel", "toe")
     }
+    low_feet = {side: _lowest(body, at, turn, only=_below(body, body.soles[side].link)) for side in SIDES}
     drifts, speeds, errors, frames, edges = [], [], [], [], [0.0]
     for plant in plants:
         path = feet[plant.side, plant.part][plant.start : plant.end]
         drifts.append(1000.0 * float(np.linalg.norm(path[:, :2] - path[:, :2].mean(axis=0), axis=1).max()))
         speeds.append(np.linalg.norm(np.diff(path[:, :2], axis=0), axis=1) * motion.fps)
-        # the height of a foot whose ankle does not roll is not asked for: it stands on an edge
-        axes = 3 if body.rolls(plant.side) else 2
-        away = np.linalg.norm((path - np.array(plant.place))[:, :axes], axis=1)
-        edges.append(0.0 if axes == 3 else 1000.0 * float((path[:, 2] - plant.place[2]).max()))
+        off = path - np.array(plant.place)
+        if body.rolls(plant.side):
+            # a foot stands also on what is lower than the planted point, on the tips of its toes
+            lowest = low_feet[plant.side][plant.start : plant.end] - plant.place[2]
+            off[:, 2] = np.where(np.abs(lowest) < np.abs(off[:, 2]), lowest, off[:, 2])
+        else:
+            # the height of a foot whose ankle does not roll is not asked for: it stands on an edge
+            edges.append(1000.0 * float(off[:, 2].max()))
+            off[:, 2] = 0.0
+        away = np.linalg.norm(off, axis=1)
         errors.append(1000.0 * float(away.max()))
         frames.append(plant.start + int(away.argmax()))
     moving = np.concatenate(speeds) if speeds else np.zeros(0)
@@ -174,15 +182,28 @@ def measure_robot(
     )  # fmt: skip
 
 
+def _below(body: RobotBody, link: int) -> NDArray:
+    """Return a link and those that hang on it."""
+    paths, depths = body.links.paths
+    hanging = [each for each, depth in enumerate(depths) if link in paths[each, :depth]]
+    return np.array(sorted({link, *hanging}), np.int64)
+
+
 def _lowest(
-    body: RobotBody, at: NDArray, turn: NDArray, heights: Callable[[NDArray], NDArray] | None = None
+    body: RobotBody,
+    at: NDArray,
+    turn: NDArray,
+    heights: Callable[[NDArray], NDArray] | None = None,
+    only: NDArray | None = None,
 ) -> NDArray:
-    """Return how far the lowest point of any solid is above the ground (F,), metres."""
+    """Return how far the lowest point of any solid, or of those of some links, is above the ground (F,), metres."""
     links, places, radii = body.solids.surface
     lowest = np.full(len(at), np.inf)
     groups = [(link, places[links == link], radii[links == link]) for link in np.unique(links)]
     groups += [(sole.link, sole.points, np.zeros(len(sole.points))) for sole in body.soles.values()]
     for link, own, radius in groups:
+        if only is not None and link not in only:
+            continue
         above = at[:, link, 2][:, None] + turn[:, link, 2] @ own.T - radius
         if heights is not None:
             flat = at[:, link, None, :2] + np.einsum("fij,nj->fni", turn[:, link, :2], own)

@@ -57,7 +57,7 @@ class Hard(NamedTuple):
     hold_weights: NDArray
     """(F, H) per square metre; 0 where a point is free."""
     hold_axes: NDArray
-    """(H, 3) 1 for the world axes along which it is held."""
+    """(H, 3) share, 0 to 1, of the square root of that weight along each world axis; 0 where it is free."""
     floor_links: NDArray
     floor_places: NDArray
     floor_radii: NDArray
@@ -234,11 +234,10 @@ def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index
             world_place(at, turn, link, hard.hold_places[t], point)
             m = _columns_of_point(tree, columns, at, axis, link, point, index, by)
             for i in range(3):
-                error[i] = hard.hold_goals[f, t, i] - point[i]
-                if hard.hold_axes[t, i] == 0.0:
-                    error[i] = 0.0
-                    for a in range(m):
-                        by[a, i] = 0.0
+                share = hard.hold_axes[t, i]
+                error[i] = share * (hard.hold_goals[f, t, i] - point[i])
+                for a in range(m):
+                    by[a, i] *= share
             _add(square, vector, index, by, m, error, weight)
     for k in range(soft.posture.shape[0]):
         column = columns[6 + k]

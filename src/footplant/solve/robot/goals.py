@@ -146,10 +146,10 @@ def goals_of_robot(body: RobotBody, motion: RobotMotion, held: Sequence[tuple[st
 def _rigid(body: RobotBody, held: Sequence[HeldPoint], flat: bool = True) -> tuple[Plant, ...]:
     """Return plants whose places fit rigid feet: heel and toe of one step are a foot's length apart.
 
-    flat: the ground is a floor at height 0, and places near it are on it.
+    flat: the ground is a floor at height 0; places near it and below it are on it.
     """
     found: list[Plant] = []
-    snap = SNAP * leg_length(body) if flat else 0.0
+    snap = SNAP * leg_length(body)
     for side in SIDES:
         sole = body.soles[side]
         length = float(np.linalg.norm(sole.toe - sole.heel))
@@ -157,7 +157,7 @@ def _rigid(body: RobotBody, held: Sequence[HeldPoint], flat: bool = True) -> tup
         own = [each for each in held if each[0] == side and each[3] > each[2]]
         for _, part, start, end, where in sorted(own, key=lambda each: each[2]):
             place = np.array(where, float)
-            if abs(place[2]) < snap:
+            if flat and place[2] < snap:
                 place[2] = 0.0
             beside = [each for each in placed if each.part != part and each.start < end and each.end > start]
             if beside:
@@ -172,7 +172,7 @@ def _rigid(body: RobotBody, held: Sequence[HeldPoint], flat: bool = True) -> tup
 HeldPoint = tuple[str, str, int, int, NDArray]
 """Side, "heel" or "toe", first frame, frame after the last, place (3,) in metres."""
 SNAP = 0.06
-"""Leg lengths: plants nearer than this to the ground are on it."""
+"""Leg lengths: plants lower than this are on the floor."""
 
 
 def merged_points(held: Sequence[tuple[str, int, int]]) -> list[tuple[str, str, int, int]]:

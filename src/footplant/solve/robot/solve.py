@@ -46,6 +46,8 @@ class RobotSolution:
     """How often matrices were factored, in all stages."""
     palms: tuple[Plant, ...] = ()
     """Contacts of hands that the arms reach, and in which frames."""
+    let_go: tuple[Plant, ...] = ()
+    """Footplants that are out of reach, which were let go."""
 
 
 def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> RobotSolution:
@@ -61,7 +63,9 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
     problem.keep_palms_in_reach(states)
     factored += times + sum(problem.solve_stage(states, columns)[1] for columns in outer)
     angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
-    return RobotSolution(np.concatenate([states[:, :7], angles], axis=1), taken, factored, problem.palms)
+    return RobotSolution(
+        np.concatenate([states[:, :7], angles], axis=1), taken, factored, problem.palms, problem.let_go
+    )
 
 
 class _Problem:
@@ -77,6 +81,7 @@ class _Problem:
         self.tree = self.links.tree
         self.solids = self.body.solids
         self.palms: tuple[Plant, ...] = ()
+        self.let_go: tuple[Plant, ...] = ()
         self.soft = self._soft()
         self.hard = self._hard()
         scale = (goals.fps / 30.0) ** 4
@@ -191,15 +196,18 @@ class _Problem:
         for plant in (*goals.plants, *goals.palms):
             number = names.index((plant.side, plant.part))
             held[plant.start : plant.end, number] = plant.place
-            weights[plant.start : plant.end, number] = (s.palm if plant.part == "palm" else s.plant) / self.leg**2
+            # of legs longer than a metre no less: bounds weigh as much for robots of any size
+            weight = (s.palm if plant.part == "palm" else s.plant) / min(self.leg, 1.0) ** 2
+            weights[plant.start : plant.end, number] = weight
         points = [
             (body.centers[f"{side}_wrist"].link, np.array(body.centers[f"{side}_wrist"].place))
             if part == "palm"
             else (body.soles[side].link, getattr(body.soles[side], part))
             for side, part in names
         ]
-        # the height of a palm is the floor's to decide, and that of a foot whose ankle does not roll
-        upright = [part != "palm" and body.rolls(side) for side, part in names]
+        # the height of a palm is the floor's to decide, and that of a foot whose ankle does not roll; others give way
+        # to the floor: toes under a raised heel may be lower than the point that is planted
+        upright = [s.plant_height if part != "palm" and body.rolls(side) else 0.0 for side, part in names]
         links, places, radii = floor_points(body)
         speed = np.where(np.isfinite(self.mechanism.velocity), self.mechanism.velocity, s.speed)
         big = 1e3
@@ -208,7 +216,7 @@ class _Problem:
             np.array([place for _, place in points]),
             held,
             weights,
-            np.array([[1.0, 1.0, float(each)] for each in upright]),
+            np.array([[1.0, 1.0, each] for each in upright]),
             links,
             places,
             radii,
@@ -240,31 +248,48 @@ class _Problem:
         """Solve base, waist and legs in place.
 
         Legs that cannot be kept apart where their feet are planted may throw the whole body about: if plants are missed
-        with solids kept apart, they are solved again without.
+        with solids kept apart, they are solved again without. A plant that is missed all the same is out of reach
+        given all others, the floor, ranges and speeds: it would drag the body through them, and is let go.
         """
         start, reference = states.copy(), self.reference.copy()
-        goals = self.soft.point_goals.copy(), self.soft.way_goals.copy()
-        steps, times = self.solve_stage(states, columns, balance=self.settings.balance)
-        missed = self.missed(states)
-        if missed < self.settings.missed * self.leg or not len(self.solids.pairs):
-            return steps, times
-        found, states[:], self.reference[:] = states.copy(), start, reference
-        self.soft.point_goals[:], self.soft.way_goals[:] = goals
-        again, more = self.solve_stage(states, columns, balance=self.settings.balance, apart=False)
-        if self.missed(states) > 0.5 * missed:
-            states[:] = found
-        return steps + again, times + more
+        most = self.settings.missed * self.leg
+        steps, times = 0, 0
+        for number in range(self.settings.let_go + 1):
+            goals = self.soft.point_goals.copy(), self.soft.way_goals.copy()
+            taken, factored = self.solve_stage(states, columns, balance=self.settings.balance)
+            steps, times = steps + taken, times + factored
+            missed = self.missed(states)
+            if missed.max(initial=0.0) < most:
+                break
+            if len(self.solids.pairs):
+                found, states[:], self.reference[:] = states.copy(), start, reference
+                self.soft.point_goals[:], self.soft.way_goals[:] = goals
+                taken, factored = self.solve_stage(states, columns, balance=self.settings.balance, apart=False)
+                steps, times = steps + taken, times + factored
+                apart, missed = missed, self.missed(states)
+                if missed.max(initial=0.0) > 0.5 * apart.max(initial=0.0):
+                    states[:], missed = found, apart
+            if missed.max(initial=0.0) < most or number == self.settings.let_go:
+                break
+            plants = self.goals.plants
+            # one that cannot be reached drags others away: the least is lost with the shortest
+            near_worst = np.flatnonzero(missed > 0.5 * missed.max())
+            worst = int(min(near_worst, key=lambda each: plants[each].end - plants[each].start))
+            self.let_go += (plants[worst],)
+            self.goals = replace(self.goals, plants=plants[:worst] + plants[worst + 1 :])
+            self.soft, self.hard = self._soft(), self._hard()
+            states[:], self.reference[:] = start, reference
+        return steps, times
 
-    def missed(self, states: NDArray) -> float:
-        """Return the largest distance of a planted point from its place, metres."""
+    def missed(self, states: NDArray) -> NDArray:
+        """Return the largest distance of each planted point from its place along the ground, metres."""
         at, turn = self.links.pose(states)
-        worst = 0.0
+        found = []
         for plant in self.goals.plants:
             sole, frames = self.body.soles[plant.side], slice(plant.start, plant.end)
             place = at[frames, sole.link] + turn[frames, sole.link] @ getattr(sole, plant.part)
-            away = np.abs(place - np.array(plant.place))[:, : 3 if self.body.rolls(plant.side) else 2]
-            worst = max(worst, float(away.max(initial=0.0)))
-        return worst
+            found.append(float(np.abs(place - np.array(plant.place))[:, :2].max(initial=0.0)))
+        return np.array(found)
 
     def shift_to_balance(self, states: NDArray) -> float:
         """Move goals, reference and states (in place) sideways to where the robot is balanced; return how far."""

@@ -1,0 +1,163 @@
+"""Contacts for feet that have to stand: robots.
+
+A contact is found where a point of the sole is slow. A character eases into it and out of it; a robot's foot has to
+stand as long as the source's does, to the frame, and wherever a joint of the source's foot holds still near the ground.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.clip import Clip
+from footplant.contacts.detection import Contacts, Plant
+from footplant.kinematics import Kinematics
+
+STILL_WITHIN = 0.0035
+"""Body heights (6 mm): a point nearer than this to its place is in place."""
+STILL_TIME = 0.1
+"""Seconds by which a contact is lengthened at most, at either end, while its point is in place."""
+STILL_SPEED = 0.08
+"""Body heights per second (0.12 m/s): a joint of a foot that is slower than this may hold still …"""
+STILL_SPREAD = 0.008
+"""Body heights (12 mm): … and does while all of its places are within this of each other."""
+STILL_FOR = 0.12
+"""Seconds: shorter stillness is a turn of a swing."""
+LOW = 0.06
+"""Body heights: a joint holds still near the ground if it is not higher than this above its lowest height."""
+JOINED = 0.012
+"""Body heights (20 mm): contacts of one point with no swing between them, nearer than this along the ground, are one.
+A foot of a backflip (88_01) that is found in two places 15 mm apart, in adjoining frames, would have to jump: a G1's
+drifts by 4.8 mm, joined by nothing."""
+
+
+def held_while_still(contacts: Contacts, clip: Clip, source: Kinematics) -> Contacts:
+    """Return the contacts of a clip's feet, made longer, joined and added to so that feet stand while they are still.
+
+    In order: contacts are lengthened by the frames in which their points are still in place; those of one point that
+    adjoin are joined; and where a joint of a foot holds still near the ground with none of the foot's contacts held
+    throughout, the contact that overlaps most is lengthened, or one is added.
+    """
+    plants: dict[str, list[Plant]] = {}
+    for plant in _lengthened(contacts, clip, source):
+        plants.setdefault(plant.point, []).append(plant)
+    points, height = clip.character.contacts, clip.character.height
+    tracks = {name: np.stack([source.point(point), source.positions[:, point.joint]]) for name, point in points.items()}
+    near = JOINED * height
+    plants = {name: _joined(own, tracks[name], near) if name in tracks else own for name, own in plants.items()}
+    for side in ("left", "right"):
+        foot = {name: tracks[name] for name in (f"{side}_heel", f"{side}_ball") if name in points}
+        for _, joint in foot.values():
+            for start, end in still_frames(joint, contacts.fps, height):
+                _hold(plants, foot, start, end)
+        for name, own in foot.items():
+            plants[name] = _joined(plants.get(name, []), own, near)
+    return replace(contacts, plants=tuple(plant for point in sorted(plants) for plant in plants[point]))
+
+
+def _lengthened(contacts: Contacts, clip: Clip, source: Kinematics) -> list[Plant]:
+    """Return contacts lengthened by the frames before and after in which their points are still in place.
+
+    At 30 frames/s a foot that lands is fast in the frame before and yet within millimetres of its place.
+    """
+    near, most = STILL_WITHIN * clip.character.height, round(STILL_TIME * contacts.fps)
+    made, ends, clip_frames = [], dict[str, int](), len(clip.motion)
+    starts = {
+        (plant.point, plant.start): after.start
+        for plant, after in pairwise(contacts.plants)
+        if plant.point == after.point
+    }
+    for plant in contacts.plants:
+        start, end = plant.start, plant.end
+        if plant.point in clip.character.contacts:
+            point = clip.character.contacts[plant.point]
+            # a foot that rolls over its ball turns the point about the joint that stands, or the other way round
+            tracks = np.stack([source.point(point), source.positions[:, point.joint]])
+            first = max(ends.get(plant.point, 0), start - most, 0)
+            last = min(starts.get((plant.point, plant.start), clip_frames), end + most, clip_frames)
+            while start > first and _nearest(tracks, start - 1, plant.start) < near:
+                start -= 1
+            while 0 < end < last and _nearest(tracks, end, plant.end - 1) < near:
+                end += 1
+        ends[plant.point] = end
+        made.append(replace(plant, start=start, end=end))
+    return made
+
+
+def _nearest(tracks: NDArray, frame: int, other: int) -> float:
+    """Return the smallest distance between two frames of some tracks (N, F, 3), metres."""
+    return float(np.linalg.norm(tracks[:, frame] - tracks[:, other], axis=1).min())
+
+
+def _joined(plants: list[Plant], tracks: NDArray, near: float) -> list[Plant]:
+    """Return contacts of one point, those that adjoin, the point or its joint within `near` metres, as one.
+
+    tracks (2, F, 3): of the point and of its joint, metres.
+    """
+    out: list[Plant] = []
+    for plant in sorted(plants, key=lambda each: each.start):
+        before = out[-1] if out else None
+        if before is not None and plant.start - before.end <= 1 and _apart(before, plant, tracks) < near:
+            share = len(before) / max(len(before) + len(plant), 1)
+            place = share * before.place + (1.0 - share) * plant.place
+            out[-1] = replace(before, end=max(plant.end, before.end), place=place)
+        else:
+            out.append(plant)
+    return out
+
+
+def _apart(first: Plant, second: Plant, tracks: NDArray) -> float:
+    """Return how far two contacts of a point are apart along the ground, metres: itself or its joint."""
+    ways = [np.subtract(*(tracks[1, plant.start : plant.end].mean(axis=0) for plant in (first, second)))]
+    ways.append(first.place - second.place)
+    return min(float(np.hypot(way[0], way[2])) for way in ways)
+
+
+def still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, int]]:
+    """Return first and end frames in which a joint (F, 3), y up, holds still near its lowest height.
+
+    height: of the body, metres.
+    """
+    least = max(3, round(STILL_FOR * fps))
+    if len(track) < least:
+        return []
+    slow = np.linalg.norm(np.gradient(track, 1.0 / fps, axis=0), axis=1) < STILL_SPEED * height
+    low = track[:, 1] - np.percentile(track[:, 1], 2) < LOW * height
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], slow.astype(np.int8), [0]])))
+    found = []
+    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+        start = begin
+        while start + least <= end:
+            spread = np.maximum.accumulate(track[start:end]) - np.minimum.accumulate(track[start:end])
+            wide = np.linalg.norm(spread, axis=1) > STILL_SPREAD * height
+            length = int(wide.argmax()) if wide.any() else end - start
+            if length >= least and low[start : start + length].mean() > 0.8:
+                found.append((start, start + length))
+            start += length if length >= least else 1
+    return found
+
+
+def _hold(plants: dict[str, list[Plant]], foot: dict[str, NDArray], start: int, end: int) -> None:
+    """Have one of a foot's contacts held from start to end: the one that overlaps most, or one of its stillest point.
+
+    foot: name of each point of the foot → (2, F, 3), as for `_joined`.
+    """
+    own = [plant for part in foot for plant in plants.get(part, ())]
+    if any(plant.start <= start and plant.end >= end for plant in own):
+        return
+    overlaps = [min(plant.end, end) - max(plant.start, start) for plant in own]
+    best = int(np.argmax(overlaps)) if own else -1
+    if own and overlaps[best] > 0:
+        plant = own[best]
+        beside = [each for each in plants[plant.point] if each is not plant]
+        first = max([each.end for each in beside if each.end <= plant.start], default=0)
+        last = min([each.start for each in beside if each.start >= plant.end], default=foot[plant.point].shape[1])
+        longer = replace(plant, start=max(min(start, plant.start), first), end=min(max(end, plant.end), last))
+        plants[plant.point] = [longer if each is plant else each for each in plants[plant.point]]
+    else:
+        name = min(foot, key=lambda part: float(np.linalg.norm(np.ptp(foot[part][0, start:end], axis=0))))
+        place = np.median(foot[name][0, start:end], axis=0)
+        plants.setdefault(name, []).append(Plant(name, start, end, place))
