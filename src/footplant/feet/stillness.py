@@ -39,7 +39,7 @@ def held_while_still(contacts: Contacts, clip: Clip, source: Kinematics) -> Cont
 
     In order: contacts are lengthened by the frames in which their points are still in place; those of one point that
     adjoin are joined; and where a joint of a foot holds still near the ground with none of the foot's contacts held
-    throughout, the contact that overlaps most is lengthened, or one is added.
+    throughout, that of the point that moves least is lengthened, or one is added.
     """
     plants: dict[str, list[Plant]] = {}
     for plant in _lengthened(contacts, clip, source):
@@ -141,23 +141,21 @@ def still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, i
 
 
 def _hold(plants: dict[str, list[Plant]], foot: dict[str, NDArray], start: int, end: int) -> None:
-    """Have one of a foot's contacts held from start to end: the one that overlaps most, or one of its stillest point.
+    """Have one of a foot's contacts held from start to end: that of the point that moves least, longer or new.
 
     foot: name of each point of the foot → (2, F, 3), as for `_joined`.
     """
     own = [plant for part in foot for plant in plants.get(part, ())]
     if any(plant.start <= start and plant.end >= end for plant in own):
         return
-    overlaps = [min(plant.end, end) - max(plant.start, start) for plant in own]
-    best = int(np.argmax(overlaps)) if own else -1
-    if own and overlaps[best] > 0:
-        plant = own[best]
-        beside = [each for each in plants[plant.point] if each is not plant]
-        first = max([each.end for each in beside if each.end <= plant.start], default=0)
-        last = min([each.start for each in beside if each.start >= plant.end], default=foot[plant.point].shape[1])
-        longer = replace(plant, start=max(min(start, plant.start), first), end=min(max(end, plant.end), last))
-        plants[plant.point] = [longer if each is plant else each for each in plants[plant.point]]
+    name = min(foot, key=lambda part: float(np.linalg.norm(np.ptp(foot[part][0, start:end], axis=0))))
+    same = plants.setdefault(name, [])
+    overlaps = [min(plant.end, end) - max(plant.start, start) for plant in same]
+    best = int(np.argmax(overlaps)) if same else -1
+    if same and overlaps[best] > 0:
+        plant = same[best]
+        first = max([each.end for each in same if each.end <= plant.start], default=0)
+        last = min([each.start for each in same if each.start >= plant.end], default=foot[name].shape[1])
+        same[best] = replace(plant, start=max(min(start, plant.start), first), end=min(max(end, plant.end), last))
     else:
-        name = min(foot, key=lambda part: float(np.linalg.norm(np.ptp(foot[part][0, start:end], axis=0))))
-        place = np.median(foot[name][0, start:end], axis=0)
-        plants.setdefault(name, []).append(Plant(name, start, end, place))
+        same.append(Plant(name, start, end, np.median(foot[name][0, start:end], axis=0)))
