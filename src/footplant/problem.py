@@ -18,7 +18,7 @@ from footplant.checks import real_number
 from footplant.constraints import AcrossFrames, Constraint, Orientation, Position
 from footplant.constraints.base import Follow
 from footplant.constraints.footplant import Footplant
-from footplant.constraints.plants import PlantRows, Plants, is_simple_plant
+from footplant.constraints.plants import PlantRows, Plants, is_simple_plant, plants_of
 from footplant.errors import ConstraintError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -383,8 +383,8 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
 def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
     """Return the largest error of any hard constraint per row (F,), metres (1 rad counts as 0.5 m)."""
     worst = np.zeros(len(kinematics.frames))
-    simple = [constraint for constraint in constraints if is_simple_plant(constraint)]
-    held = Plants(simple).over(kinematics.frames, kinematics.motion.fps).held  # type: ignore[arg-type]
+    simple = tuple(constraint for constraint in constraints if is_simple_plant(constraint))
+    held = plants_of(simple).over(kinematics.frames, kinematics.motion.fps).held  # type: ignore[arg-type]
     if len(held.rows):
         np.maximum.at(worst, held.rows, held.errors(kinematics) * held.hard)
     for constraint in constraints:

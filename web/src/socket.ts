@@ -131,6 +131,7 @@ function hear(said: Said): void {
         store.doc.value = said;
         store.pending.value = Math.max(store.pending.value - 1, 0);
         if (store.selection.value.kind === "mark" && !store.selectedMark.value) store.selection.value = { kind: "none" };
+        if (store.selection.value.kind === "object" && !said.objects[store.selection.value.index]) store.selection.value = { kind: "none" };
         refreshLater();
         break;
       case "dragged":

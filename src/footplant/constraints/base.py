@@ -162,6 +162,17 @@ class Constraint(ABC):
         rows = np.flatnonzero(active > 0)
         return part.start + rows, active[rows]
 
+    def acts_within(self, first: int, last: int, fps: float) -> bool:
+        """Return whether it is active at any of the clip's frames `first` to `last`, both included."""
+        if self.frames is None:
+            return True
+        if not self._is_interval or not len(self.frames):
+            return bool(self.activation(np.arange(first, last + 1), fps).any())
+        # activation rises from 0 at the ends of the ramps
+        held, (into, out) = self.frames, self.ramp
+        begun = last >= held[0] or held[0] - last < fps * into
+        return begun and (first <= held[-1] or first - held[-1] < fps * out)
+
     def held_rows(self, frames: NDArray, fps: float) -> NDArray:
         """Return the rows of frames of the clip (ascending) at which it is fully active."""
         if self._is_interval:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,11 +31,16 @@ def is_simple_plant(constraint: Constraint) -> bool:
     )
 
 
+KEPT_SETS, KEPT_ROWS, SHORT = 16, 4, 2000
+"""How many sets of footplants, and rows of each, are memoised; and the largest number of rows that are."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plants:
     """N footplants. Residuals and activations equal those of `Footplant` up to rounding."""
 
     plants: Sequence[Footplant]
+    _memoised: dict[tuple[bytes, float], PlantRows] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def _intervals(self) -> Intervals:
@@ -74,6 +79,19 @@ class Plants:
 
     def over(self, frames: NDArray, fps: float) -> PlantRows:
         """Return the rows in which they are active, for rows that are `frames` of the clip (ascending)."""
+        if len(frames) > SHORT:
+            return self._over(frames, fps)
+        # a drag solves the same rows again and again: only its goal changes
+        key = (frames.tobytes(), fps)
+        found = self._memoised.get(key)
+        if found is None:
+            found = self._over(np.array(frames), fps)
+            if len(self._memoised) >= KEPT_ROWS:
+                self._memoised.pop(next(iter(self._memoised)), None)
+            self._memoised[key] = found
+        return found
+
+    def _over(self, frames: NDArray, fps: float) -> PlantRows:
         from footplant.kernels import plants as kernel
 
         first = np.empty(len(self.plants), np.int64)
@@ -81,6 +99,12 @@ class Plants:
         rows, which, active = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
         count = kernel.spread(self._intervals, frames, float(fps), first, rows, which, active)
         return PlantRows(self, frames, fps, rows[:count], which[:count], active[:count])
+
+
+@lru_cache(maxsize=KEPT_SETS)
+def plants_of(plants: tuple[Footplant, ...]) -> Plants:
+    """Return footplants as arrays, memoised: a constraint is never changed, and equal only to itself."""
+    return Plants(plants)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,15 +25,31 @@ PROFILES: dict[str, tuple[tuple[float, float, float], ...]] = {
     "upper_arm": ((0.0, 0.029, 0.029), (0.4, 0.027, 0.027), (1.0, 0.021, 0.022)),
     "lower_arm": ((0.0, 0.021, 0.022), (0.25, 0.022, 0.023), (1.0, 0.014, 0.016)),
     "hand": ((0.0, 0.013, 0.017), (0.45, 0.011, 0.023), (1.0, 0.006, 0.014)),
-    "trunk": ((0.0, 0.09, 0.06), (0.22, 0.088, 0.058), (0.48, 0.075, 0.053), (0.8, 0.09, 0.061), (1.0, 0.05, 0.04)),
+    "trunk": (
+        (0.0, 0.09, 0.06),
+        (0.22, 0.088, 0.058),
+        (0.48, 0.075, 0.053),
+        (0.8, 0.09, 0.061),
+        (0.93, 0.078, 0.054),
+        (1.0, 0.05, 0.042),
+    ),
     "neck": ((0.0, 0.03, 0.031), (1.0, 0.028, 0.03)),
-    "shoulder": ((0.0, 0.03, 0.036), (0.6, 0.031, 0.033), (1.0, 0.031, 0.031)),
-    "head": ((0.0, 0.029, 0.034), (0.35, 0.038, 0.045), (0.7, 0.042, 0.052), (1.0, 0.034, 0.043)),
+    "shoulder": ((0.0, 0.036, 0.042), (0.6, 0.034, 0.037), (1.0, 0.03, 0.03)),
+    "head": (
+        (0.0, 0.022, 0.028),
+        (0.2, 0.036, 0.044),
+        (0.45, 0.043, 0.053),
+        (0.65, 0.042, 0.053),
+        (0.8, 0.037, 0.046),
+        (0.9, 0.029, 0.036),
+        (0.96, 0.019, 0.024),
+        (1.0, 0.004, 0.005),
+    ),
     "foot": ((0.0, 0.019, 0.02), (0.5, 0.022, 0.018), (1.0, 0.024, 0.011)),
     "toes": ((0.0, 0.024, 0.011), (1.0, 0.017, 0.008)),
 }
 """Part → share of its length, half its width and half its depth there, in body heights."""
-HAND, HEAD, TOES = 0.1, 0.09, 0.045
+HAND, HEAD, TOES = 0.1, 0.125, 0.045
 """Lengths of hands, heads and toes that end at their joint, in body heights."""
 _LIMBS = {"upper_leg": "lower_leg", "lower_leg": "foot", "foot": "toes", "upper_arm": "lower_arm", "lower_arm": "hand"}
 
@@ -42,7 +58,7 @@ def default_body(character: Character) -> Skin | None:
     """Return a mesh for a character without a skin; None if it has no bones with a length."""
     if character.roles is not None:
         positions, rotations = reference_world(character.skeleton, character.roles)
-        parts, covered = _humanoid_parts(character, positions)
+        parts, covered = _humanoid_parts(character, positions, rotations)
     else:
         positions, rotations = character.skeleton.rest_world
         parts, covered = [], set()
@@ -73,7 +89,7 @@ def _profile(part: str, height: float) -> tuple[tuple[float, float, float], ...]
     return tuple((share, height * wide, height * deep) for share, wide, deep in PROFILES[part])
 
 
-def _humanoid_parts(character: Character, positions: NDArray) -> tuple[list[Part], set[int]]:
+def _humanoid_parts(character: Character, positions: NDArray, rotations: NDArray) -> tuple[list[Part], set[int]]:
     """Return the parts of a humanoid, and the joints whose bones they cover."""
     roles, skeleton, high = character.require_roles(), character.skeleton, character.height or 1.7
     found: list[Part] = []
@@ -89,20 +105,28 @@ def _humanoid_parts(character: Character, positions: NDArray) -> tuple[list[Part
     hips = positions[[roles["left_upper_leg"], roles["right_upper_leg"]]].mean(axis=0)
     top = roles.get("neck") if "neck" in roles else roles.get("head")
     spine = tuple(roles.joints.get("spine", ()))
-    if top is not None:
-        shoulders = [positions[roles[f"{s}_upper_arm"]] for s in ("left", "right") if f"{s}_upper_arm" in roles]
-        neck = positions[top]
+    arms = [roles[f"{s}_upper_arm"] for s in ("left", "right") if f"{s}_upper_arm" in roles]
+    shoulders = [positions[arm] for arm in arms]
+    if top is not None or len(arms) == 2:
+        # a robot without a neck joint has its trunk all the same
+        neck = positions[top] if top is not None else np.mean(shoulders, axis=0) + [0.0, 0.03 * high, 0.0]
         # the trunk ends where the arms begin, or a little below the neck
         crown = hips + (neck - hips) * (0.98 if not shoulders else 1.0)
         add("trunk", hips - 0.05 * (crown - hips), crown, (roles["hips"], *spine))
         covered |= {roles["hips"], *spine}
         clavicles = {j for s in ("left", "right") for j in roles.joints.get(f"{s}_clavicle", ())}
         covered |= clavicles
-        for shoulder in shoulders:
+        for arm in arms:
+            if arm in skeleton.descendants(roles["hips"]):
+                covered |= set(skeleton.chain(arm, roles["hips"])[:-1]) - {arm}
+        base = spine[-1] if spine else roles["hips"]
+        for arm, shoulder in zip(arms, shoulders):
             across = shoulder - neck
             inner = neck + 0.3 * across - 0.03 * high * (neck - hips) / max(float(np.linalg.norm(neck - hips)), 1e-6)
-            add("shoulder", inner, shoulder, (spine[-1] if spine else roles["hips"],))
-        if "head" in roles:
+            # its outer half moves with the clavicle, which carries the arm
+            holder = int(skeleton.parents[arm])
+            found.append((inner, shoulder, _profile("shoulder", high), np.array([base, holder]), np.array([0.0, 0.7])))
+        if "head" in roles and top is not None:
             head = roles["head"]
             up = (neck - hips) / max(float(np.linalg.norm(neck - hips)), 1e-6)
             if top != head:
@@ -122,7 +146,13 @@ def _humanoid_parts(character: Character, positions: NDArray) -> tuple[list[Part
                 continue
             end = positions[joint] + [0.0, -0.02 * high, 0.1 * high] if ends is None else positions[ends]
             start = positions[joint]
-            if part == "foot" and ends is not None:
+            heel, ball = (character.contacts.get(f"{side}_{end}") for end in ("heel", "ball"))
+            if part == "foot" and heel is not None and ball is not None:
+                # the sole is at the contact points
+                ground = [positions[p.joint] + rotation.rotate(rotations[p.joint], p.offset) for p in (heel, ball)]
+                (_, _, rear), (_, _, front) = PROFILES["foot"][0], PROFILES["foot"][-1]
+                start, end = ground[0] + [0.0, rear * high, 0.02 * high], ground[1] + [0.0, front * high, 0.0]
+            elif part == "foot" and ends is not None:
                 # from the heel, over the ankle's width, to the ball
                 back = (end - start) * [1.0, 0.0, 1.0]
                 start, end = start - 0.35 * back + [0.0, 0.4 * (end - start)[1], 0.0], end
@@ -138,7 +168,12 @@ def _humanoid_parts(character: Character, positions: NDArray) -> tuple[list[Part
                 covered.add(hand)
         if f"{side}_toes" in roles:
             toes = roles[f"{side}_toes"]
-            add("toes", positions[toes], positions[toes] + [0.0, 0.0, TOES * high], (toes,))
+            ball = character.contacts.get(f"{side}_ball")
+            start = positions[toes]
+            if ball is not None:
+                sole = positions[ball.joint] + rotation.rotate(rotations[ball.joint], ball.offset)
+                start = np.array([sole[0], sole[1] + PROFILES["toes"][0][2] * high, sole[2]])
+            add("toes", start, start + [0.0, 0.0, TOES * high], (toes,))
             covered |= {toes, *skeleton.descendants(toes)}
     return found, covered
 

@@ -78,7 +78,7 @@ def apply_drag(state: EditState, character: Character, ik: Numeric, drag: Drag) 
     motion = state.motion
     constraints, moved = _move_step(state, character, ik, drag)
     window, rows, knot = _window(motion, drag, constraints, moved)
-    near = [c for c in constraints if c.frames is None or c.activation(rows, motion.fps).any()]
+    near = [c for c in constraints if c.acts_within(int(rows[0]), int(rows[-1]), motion.fps)]
     drags = (*state.drags, drag)
     pins = [drag_pin(other, constraints) for other in latest_drags(drags) if other.frame in window]
     part = _fitted(motion[rows], rows, ik, near, pins, drag.frame, knot)
@@ -93,7 +93,7 @@ def apply_turn(state: EditState, ik: Numeric, turn: Turn) -> EditState:
     change = np.zeros((1, 1 + len(motion.skeleton), 3))
     change[0, 1 + joint] = rotation.log(rotation.multiply(rotation.inverse(world), turn.rotation))
     bump = _spread(change.reshape(1, -1), np.array([turn.frame]), rows, turn.frame, knot, 0)
-    near = [c for c in state.constraints if c.frames is None or c.activation(rows, motion.fps).any()]
+    near = [c for c in state.constraints if c.acts_within(int(rows[0]), int(rows[-1]), motion.fps)]
     part = (
         ik.restoring(motion.skeleton.chain(joint))
         .solve(motion[rows] + bump.reshape(len(rows), -1, 3), near, frames=rows)

@@ -44,6 +44,7 @@ function DriveSection() {
       ) : (
         (!own || store.ownSet.value) && <Button icon="drive" label={mode === "starting" ? "Preparing…" : "Drive"} text primary id="drive" disabled={mode !== "off"} onClick={() => startDriving("drive", { set: own ? "own" : "samples" })} />
       )}
+      {own && mode === "off" && <FoundSet />}
       {(!own || mode === "drive") && (
         <div class="keys-pad">
           {store.driveKeys.value.map(({ key, label, what }) => (
@@ -68,7 +69,7 @@ function DriveSection() {
 
 /** A motion set of one's own clips: which ones, and what was found in them. */
 function OwnSet() {
-  const current = useSignal(true);
+  const current = useSignal(!store.ownClips.peek().length);
   const left = useSignal<ReadonlySet<string>>(new Set());
   const clips = store.ownClips.value.filter(({ file }) => !left.value.has(file));
   const found = store.ownSet.value;
@@ -91,6 +92,15 @@ function OwnSet() {
       ))}
       <p class="hint">Drop more clips on the page. Gaits, their loops and turns, idles and actions are found in them.</p>
       <Button icon="check" label="Make a drive set" text primary={!found} id="make-set" disabled={(!clips.length && !current.value) || store.pending.value > 0} onClick={() => makeSet(current.peek(), clips)} />
+    </>
+  );
+}
+
+/** What was found in one's own clips, and what is missing. */
+function FoundSet() {
+  const found = store.ownSet.value;
+  return (
+    <>
       {found && (
         <table class="numbers found" id="own-set">
           <tbody>

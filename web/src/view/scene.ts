@@ -288,7 +288,8 @@ export class Theatre {
     const compared = store.comparison.value;
     const figure = store.figure.value;
     const track = this.live?.track ?? store.tracks.current;
-    if (!track || !figure) return;
+    // before its first poses have come, a character is at the origin
+    if (!track || !figure || track.version === 0) return;
     const at = this.live ? 0 : Math.min(frame, track.frames - 1);
     const edited = store.cast.value.find((actor) => actor.active);
     const own = (!compared || (view !== "b" && compared.a.layer === CURRENT) || (view !== "a" && compared.b.layer === CURRENT)) && !(edited && store.hidden.value.has(edited.id));
@@ -395,7 +396,9 @@ export class Theatre {
     const center = at ?? new THREE.Vector3(...track.point(frame, 0, [0, 0, 0]));
     this.climbing = this.uneven && !this.live;
     this.height = this.climbing ? this.climbed(track, frame) : 0;
-    const foot = this.uneven ? center.y - 0.55 * height : (store.figure.peek()?.level ?? 0);
+    // stairs are sent after the poses: a character far from the level floor is on something else
+    const [level, sole] = [store.figure.peek()?.level ?? 0, center.y - 0.55 * height];
+    const foot = this.uneven || Math.abs(sole - level) > 0.15 * height ? sole : level;
     const aim = new THREE.Vector3(center.x, foot + 0.5 * height, center.z);
     // several characters are seen from the front, so that none hides another
     const several = store.cast.peek().length > 1;

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints import Constraint, Footplant
+from footplant.constraints.plants import SHORT
 from footplant.contacts.ground import Ground, normal_of
 from footplant.geometry import Plane
 from footplant.humanoid.limits import anatomical_turns
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 SOLES = tuple(f"{side}_{part}" for side in ("left", "right") for part in ("heel", "ball", "toe"))
 """Contact points that stay above the ground."""
+KEPT_AIMS = 4
+"""Goals of feet that are memoised: those of a dragged frame, and of the window around it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,7 @@ class PoseBounds:
         together = (active >= 1) & (held < 1)
         if not len(feet):
             return pins, pins.activations, [*others, *planted]
-        goals = LimbAims(legs, planted, carrier, kinematics.frames, kinematics.motion.fps).at(kinematics)
+        goals = self._aims_of(tuple(planted), kinematics.frames, kinematics.motion.fps).at(kinematics)
         # of two points of which one is held fully, the other's share
         second, pull = EDITING.foot_roll * (held >= 2), EDITING.ramp_pull
         np.maximum.at(second, key[~full], pull * EDITING.foot_roll * pins.activations[feet][~full])
@@ -119,6 +122,28 @@ class PoseBounds:
         joined = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in _FIELDS}
         starts = np.searchsorted(every[order], np.arange(count + 1))
         return Pins(starts=starts, **joined), np.concatenate(strengths)[order], [*others, *planted]
+
+    @cached_property
+    def _aims(self) -> dict[tuple[tuple[Constraint, ...], bytes, float], LimbAims]:
+        """Goals of the feet that were gathered last; see `_aims_of`."""
+        return {}
+
+    def _aims_of(self, planted: tuple[Constraint, ...], frames: NDArray, fps: float) -> LimbAims:
+        """Return the goals of planted feet at some frames: memoised, as a drag solves the same frames again and again.
+
+        Constraints are never changed, and equal only to themselves.
+        """
+        legs, carrier = self.legs
+        if len(frames) > SHORT:
+            return LimbAims(legs, planted, carrier, frames, fps)
+        key = (planted, frames.tobytes(), fps)
+        found = self._aims.get(key)
+        if found is None:
+            found = LimbAims(legs, planted, carrier, np.array(frames), fps)
+            if len(self._aims) >= KEPT_AIMS:
+                self._aims.pop(next(iter(self._aims)), None)
+            self._aims[key] = found
+        return found
 
     @cached_property
     def _limited(self) -> NDArray:

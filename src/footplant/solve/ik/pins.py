@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.constraints import Constraint, Follow, Footplant, Orientation, Position
-from footplant.constraints.plants import Plants, is_simple_plant
+from footplant.constraints.plants import is_simple_plant, plants_of
 from footplant.kinematics import Kinematics
 from footplant.skeleton import MovingPoint
 
@@ -67,7 +67,7 @@ class PinTable:
         self.constraints, self.frames = constraints, frames
         batched = np.array([is_simple_plant(constraint) for constraint in constraints], bool)
         numbers = np.flatnonzero(batched)
-        self._plants = Plants([constraints[number] for number in numbers]).over(frames, fps)  # type: ignore[misc]
+        self._plants = plants_of(tuple(constraints[number] for number in numbers)).over(frames, fps)  # type: ignore[misc]
         joints, offsets, _ = self._plants.points_of
         rows, sources = [self._plants.rows], [numbers[self._plants.which]]
         kinds, activations = [np.full(len(joints), POSITION)], [self._plants.activation]
