@@ -209,11 +209,13 @@ def _turned(
     across = rotation.cross(rotation.rotate(reference, sole), rotation.AXES["y"])
     across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
     pivots = [("heel", heels, on_heel, ("ball", "toe"), 1.0), ("ball", balls, on_ball, ("heel",), -1.0)]
+    # one bound a frame, for the end that is deepest: rows of earlier rounds would hold it below what it needs now
+    bounds, signs = np.full(frames, -np.inf), np.zeros(frames)
     for _ in range(settings.rounds):
-        added = False
-        now = rotation.multiply(rotation.exp(x), reference)
+        now, needed = rotation.multiply(rotation.exp(x), reference), np.full(frames, -np.inf)
         for part, places, share, ends, sign in pivots:
             rows = np.flatnonzero((share > 0.0) & ~lying)
+            signs[rows] = sign
             for end in ends:
                 if end not in arms or not len(rows):
                     continue
@@ -221,18 +223,17 @@ def _turned(
                 at = places[rows] + arm
                 deep = ground.height(at[:, ::2]) + depths[end][rows] - at[:, 1]
                 low = deep > 1e-4
-                if not low.any():
-                    continue
-                own = rows[low]
-                length = np.maximum(np.linalg.norm(arm[low][:, ::2], axis=1), 0.02)
+                own, length = rows[low], np.maximum(np.linalg.norm(arm[low][:, ::2], axis=1), 0.02)
                 angle = np.arcsin(np.clip(deep[low] / length, -1.0, 1.0))
-                goal = (x[own] * across[own]).sum(axis=1) + sign * angle
-                squares[own] += BOUND * across[own][:, :, None] * across[own][:, None, :]
-                vectors[own] += BOUND * goal[:, None] * across[own]
-                added = True
-        if not added:
+                needed[own] = np.maximum(needed[own], sign * (x[own] * across[own]).sum(axis=1) + angle)
+        if not np.isfinite(needed).any():
             break
-        x = _smooth(squares, vectors, slow)
+        bounds = np.maximum(bounds, needed)
+        own = np.flatnonzero(np.isfinite(bounds))
+        bound_squares, bound_vectors = np.array(squares), np.array(vectors)
+        bound_squares[own] += BOUND * across[own][:, :, None] * across[own][:, None, :]
+        bound_vectors[own] += BOUND * (signs[own] * bounds[own])[:, None] * across[own]
+        x = _smooth(bound_squares, bound_vectors, slow)
     turned = rotation.multiply(rotation.exp(x), reference)
     if lying.any():
         turned[lying] = wanted
