@@ -69,11 +69,9 @@ def test_from_any_direction_and_bend(seed):
         assert rotation.angle(plain[ROLES[role]], bent[ROLES[role]]) < np.radians(6), role
 
 
-def test_a_motion_gives_the_reference_where_the_rest_pose_does_not_stand():
-    """All bones along +x at rest, as some exporters write them: the reference pose comes from a standing frame."""
-    rng = np.random.default_rng(3)
-    frames = rest_motion(SKELETON, 30) + 0.02 * rng.normal(size=(30, len(SKELETON) + 1, 3))
-    # every joint's frame is rotated so that its bone lies along x; offsets follow, the motion stays the same
+def along_x(frames: Motion) -> Motion:
+    """Return a motion whose bones all lie along +x at rest, as some exporters write them; joints move as before."""
+    # every joint's frame is rotated so that its bone lies along x; offsets follow
     world = np.array(rotation.identity(len(SKELETON)))
     for joint, children in enumerate(SKELETON.children):
         if children:
@@ -85,14 +83,41 @@ def test_a_motion_gives_the_reference_where_the_rest_pose_does_not_stand():
             rotation.multiply(rotation.inverse(world[SKELETON.parents[joint]]), local[:, joint]), world[joint]
         )
     local[:, 0] = rotation.multiply(local[:, 0], world[0])
-    figure = Skeleton(SKELETON.names, SKELETON.parents, offsets)
-    np.testing.assert_allclose(
-        Kinematics(Motion(figure, frames.root, local)).positions, Kinematics(frames).positions, atol=1e-9
-    )
-    roles = humanoid.with_reference(figure, ROLES, local)
+    return Motion(Skeleton(SKELETON.names, SKELETON.parents, offsets), frames.root, local)
+
+
+def test_a_motion_gives_the_reference_where_the_rest_pose_does_not_stand():
+    """The reference pose comes from a standing frame."""
+    rng = np.random.default_rng(3)
+    frames = rest_motion(SKELETON, 30) + 0.02 * rng.normal(size=(30, len(SKELETON) + 1, 3))
+    written = along_x(frames)
+    np.testing.assert_allclose(Kinematics(written).positions, Kinematics(frames).positions, atol=1e-9)
+    roles = humanoid.with_reference(written.skeleton, ROLES, written.rotations)
     assert roles.reference is not None
-    check_pose(figure, roles)
+    check_pose(written.skeleton, roles)
     assert humanoid.with_reference(SKELETON, ROLES, frames.rotations).reference is None
+
+
+def test_a_twisted_frame_gives_no_twisted_reference():
+    """Who walks turns the pelvis one way and the chest the other; the reference pose does not, and looks ahead."""
+    twist = np.zeros((30, len(SKELETON) + 1, 3))
+    pelvis, chest = 0.25, -0.5
+    twist[:, 1 + ROLES["hips"], 1] = pelvis
+    spine = 1 + np.array(ROLES.joints["spine"])
+    twist[:, spine, 1] = chest / len(spine)
+    twist[:, 1 + np.array([ROLES["neck"], ROLES["head"]]), 1] = 0.5 * (-pelvis - chest)
+    for thigh in ("left_upper_leg", "right_upper_leg"):
+        twist[:, 1 + ROLES[thigh], 1] = -pelvis
+    written = along_x(rest_motion(SKELETON, 30) + twist)
+    skeleton = written.skeleton
+    roles = humanoid.with_reference(skeleton, ROLES, written.rotations)
+    check_pose(skeleton, roles)
+    plain = along_x(rest_motion(SKELETON, 30))
+    untwisted = humanoid.with_reference(skeleton, ROLES, plain.rotations)
+    straight, found = (skeleton.posed(humanoid.reference_pose(skeleton, each)) for each in (untwisted, roles))
+    off = np.degrees(rotation.angle(straight[1], found[1]))
+    assert off.max() < 2.0, skeleton.names[int(off.argmax())]
+    assert off[ROLES["hips"]] < 0.01
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ class Alignment:
         self.at_rest, self.evidence = evidence is None, evidence or MotionEvidence()
         self.skeleton, self.roles, self.positions, self.rotations = skeleton, roles, positions, rotations
         self.role_of = {chain[0]: role for role, chain in roles.joints.items()}
+        self.column = (*roles.joints.get("spine", ()), *roles.joints.get("neck", ()), *roles.joints.get("head", ()))
         self.root_turn = self._root_turn()
 
     def turns(self) -> NDArray:
@@ -127,20 +128,51 @@ class Alignment:
         return None
 
     def _middle(self, joint: int, role: str, before: NDArray) -> NDArray:
+        if not self.at_rest and (role == "hips" or joint in self.column):
+            return self._untwisted(joint, before)
         if role == "spine":
             # an upright rest pose stays: rigs differ by a few degrees in where they put the vertebrae
             chord = self._toward(joint, "neck", "head")
-            if chord is None or (self.at_rest and _angle(rotation.rotate(before, chord), Y) < SETTINGS.upright):
+            if chord is None or _angle(rotation.rotate(before, chord), Y) < SETTINGS.upright:
                 return before
             return _align(before, chord, Y)
-        column = (
-            self.roles.joints.get("spine", ()) + self.roles.joints.get("neck", ()) + self.roles.joints.get("head", ())
-        )
-        if joint in column[:-1]:
-            bone = self.positions[column[column.index(joint) + 1]] - self.positions[joint]
-            if np.linalg.norm(bone) > 0 and _angle(rotation.rotate(before, bone), Y) > SETTINGS.neck_tilt:
-                return _align(before, bone, Y)
-        return before
+        return self._with_little_tilt(joint, before)
+
+    def _untwisted(self, joint: int, before: NDArray) -> NDArray:
+        """Return the rotation of pelvis, vertebra, neck or head of a frame of a motion.
+
+        Someone who walks turns the pelvis one way and the chest the other: the hip joints are put along x, and the
+        shoulders too; vertebrae between them turn by their share, and so does the neck to a head that looks ahead.
+        """
+        hips = self._line_across("upper_leg")
+        if joint not in self.column:
+            return before if hips is None else _align(before, hips, X)
+        spine = self.roles.joints.get("spine", ())
+        chord = self._toward(spine[0], "neck", "head") if spine else None
+        upright = self.root_turn if chord is None else _align(self.root_turn, chord, Y)
+        lines = [hips, self._line_across("clavicle", "upper_arm")]
+        yaws = [0.0 if line is None else _yaw(rotation.rotate(upright, line)) for line in lines]
+        above = self.column.index(joint) + 1
+        share = np.interp(above, [0, len(spine), max(len(self.column), len(spine) + 1)], [*yaws, 0.0])
+        return self._with_little_tilt(joint, rotation.multiply(rotation.from_axis_angle(Y, share), upright))
+
+    def _with_little_tilt(self, joint: int, turn: NDArray) -> NDArray:
+        """Return the rotation of a vertebra or neck bone, straightened where it leans far."""
+        if joint in self.column[:-1]:
+            bone = self.positions[self.column[self.column.index(joint) + 1]] - self.positions[joint]
+            if np.linalg.norm(bone) > 0 and _angle(rotation.rotate(turn, bone), Y) > SETTINGS.neck_tilt:
+                return _align(turn, bone, Y)
+        return turn
+
+    def _line_across(self, *parts: str) -> NDArray | None:
+        """Return the vector from the right to the left joint of the first part whose joints are apart, or None."""
+        for part in parts:
+            left, right = (self.roles.get(f"{side}_{part}") for side in ("left", "right"))
+            if left is not None and right is not None:
+                line = self.positions[left] - self.positions[right]
+                if np.linalg.norm(line) > 0:
+                    return line
+        return None
 
     def _arm(self, joint: int, side: str, part: str, sign: float, before: NDArray) -> NDArray:
         following = {
@@ -173,7 +205,8 @@ class Alignment:
             bone = self._tip(joint)
         if bone is None:
             return before
-        turn = _align(before, bone, -Y)
+        # in a frame of a motion, thighs do not share the pelvis' turn
+        turn = _align(before if self.at_rest or part == "lower_leg" else self.root_turn, bone, -Y)
         if part == "upper_leg":
             hinge = self._hinge(side, "upper_leg", "lower_leg", "foot")
             foot = self._foot_line(side)
@@ -271,6 +304,11 @@ class Alignment:
 
 def _angle(a: NDArray, b: NDArray) -> float:
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
+
+
+def _yaw(line: NDArray) -> float:
+    """Return the angle about y, radians, that brings a line above the x axis."""
+    return float(np.arctan2(line[2], line[0]))
 
 
 def _align(before: NDArray, line: NDArray, target: NDArray) -> NDArray:
