@@ -59,7 +59,7 @@ def patched(module: object, name: str, value: object) -> Iterator[None]:
 
 def leg_setting(**changed: float) -> Callable:
     """A variant with other settings of the legs' objective."""
-    return partial(patched, planting, "LEG_SETTINGS", replace(legs.LEG_SETTINGS, **changed))
+    return partial(patched, edit, "OTHER_BODY", replace(legs.OTHER_BODY, **changed))
 
 
 def foot_setting(**changed: float) -> Callable:
@@ -91,6 +91,8 @@ VARIANTS: dict[str, Callable | None] = {
     "toe rotations as copied": partial(patched, planting, "flatten_toes", _same),
     "toe tips may penetrate the ground": partial(patched, planting, "lift_toe_tips", _same),
     "planned distance of heel and ball kept": partial(patched, planting, "_as_long_as_the_foot", _same),
+    "no balance, no flight": partial(patched, edit, "_physics", lambda *_: None),
+    "legs do not push each other apart": leg_setting(legs_push=legs.LEG_SETTINGS.legs_push),
     "pelvis does not rotate": leg_setting(turn=1e6),
     "pelvis rotation costs a tenth": leg_setting(turn=0.1),
     "hip displacement costs nothing": leg_setting(hips=1e-6),
@@ -167,6 +169,13 @@ def main() -> None:
     if arguments.out is not None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(table, indent=1) + "\n")
+    idle = (
+        [name for name in list(table)[1:] if str(table[name]) == str(table["unchanged"])]
+        if "unchanged" in table
+        else []
+    )
+    if len(idle) > len(table) / 2:
+        raise SystemExit(f"{len(idle)} of {len(table)} rows equal the first: does retargeting use what they change?")
 
 
 if __name__ == "__main__":

@@ -89,10 +89,9 @@ class LegSettings:
     arms cannot reach accelerates him 1.3, 1.9 and 2.7 times as much as the source."""
     legs_push: float = 0.0
     """Metres; legs inside each other are pushed apart with the force of one that is so far off; 0 leaves them as they
-    are in the reference, which is right on the body that it was recorded on. On other bodies (`OTHER_BODY`), from 0.3
-    to 1 to 3,
-    long legs that dance are inside each other by 13, 5 and 0 mm; 3 raises a peak acceleration of 13 pairs from 1.2 to
-    1.6 times the source's."""
+    are in the reference, which is right on the body that it was recorded on. On other bodies (`OTHER_BODY`), with 0.3,
+    1 and 3, long legs that dance are inside each other by 13, 5 and 0 mm; 3 raises a peak acceleration of 13 pairs from
+    1.2 to 1.6 times the source's."""
     push: float = 1.0
     """Metres; an ankle of a planted foot beyond its limits, and a trunk in the ground, push with the force of a leg
     that is so far off."""
