@@ -26,7 +26,7 @@ STILL_SPREAD = 0.008
 """Body heights (12 mm): … and does while all of its places are within this of each other."""
 STILL_FOR = 0.12
 """Seconds: shorter stillness is a turn of a swing."""
-LOW = 0.06
+LOW = 0.055
 """Body heights: a joint holds still near the ground if it is not higher than this above its lowest height."""
 JOINED = 0.012
 """Body heights (20 mm): contacts of one point with no swing between them, nearer than this along the ground, are one.

@@ -36,9 +36,10 @@ class RobotSettings:
     """Weight of a planted point, per square leg length, or per square metre for longer legs. With a ninth of it,
     which is what PyBullet's humanoid has per square leg length, its feet drift by 0.7 mm in a backflip (88_01)."""
     plant_height: float = 0.1
-    """Share of the square root of that weight for its height, which gives way to the floor. At 1, toes of
-    dm_control's humanoid that crawls (111_03) are pulled 20 mm into the floor by plants that its feet, tilted, do not
-    reach."""
+    """Share of the square root of that weight for its height, which gives way to a floor. At 1, toes of dm_control's
+    humanoid that crawls (111_03) are pulled 20 mm into the floor by plants that its feet, tilted, do not reach. On
+    stairs, where the ground below a solid changes from step to step of the solver, heights count in full: with a share
+    of 0.1, a foot is 7 mm in a tread."""
     palm: float = 1e4
     """The same of the wrist of a hand that rests on the ground: it gives way where arms are too short."""
     reach: float = 0.97
@@ -78,6 +79,8 @@ class RobotSettings:
     """Metres: solids nearer than this have a row, so that a step does not drive them into each other."""
     missed: float = 0.002
     """Leg lengths: a body that misses a plant by more is solved again without keeping its legs apart."""
+    missed_height: float = 0.05
+    """Share that a missed height counts of that: a foot that hovers by 4 % of the leg is missed."""
     let_go: int = 2
     """Most footplants that are let go because they are out of reach, one at a time: of those missed by more than half
     of the worst, the shortest."""

@@ -30,6 +30,8 @@ from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
 SKETCH_STEPS = 2
 """Gauss–Newton steps of arms and head before the trunk. Without, the trunk is balanced under arms that move otherwise
 in the end: the zero-moment point of six walks on a G1 is outside its feet in 18 % of the frames, with them in 9 %."""
+PALM_FRAMES = 3
+"""Frames: a hand that would rest for less is let go."""
 FEET = 4
 """Held points of feet, heel and toe of each side, which come before those of palms."""
 
@@ -61,7 +63,11 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
         factored += problem.solve_stage(states, columns, apart=False, steps=SKETCH_STEPS)[1]
     taken, times = problem.solve_trunk(states, trunk)
     problem.keep_palms_in_reach(states)
-    factored += times + sum(problem.solve_stage(states, columns)[1] for columns in outer)
+    factored += times
+    for columns in outer:
+        factored += problem.solve_stage(states, columns)[1]
+        if problem.keep_palms_clear(states, columns):
+            factored += problem.solve_stage(states, columns)[1]
     angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
     return RobotSolution(
         np.concatenate([states[:, :7], angles], axis=1), taken, factored, problem.palms, problem.let_go
@@ -82,6 +88,7 @@ class _Problem:
         self.solids = self.body.solids
         self.palms: tuple[Plant, ...] = ()
         self.let_go: tuple[Plant, ...] = ()
+        self.palm_weight = settings.palm / self.leg**2
         self.soft = self._soft()
         self.hard = self._hard()
         scale = (goals.fps / 30.0) ** 4
@@ -197,8 +204,9 @@ class _Problem:
             number = names.index((plant.side, plant.part))
             held[plant.start : plant.end, number] = plant.place
             # of legs longer than a metre no less: bounds weigh as much for robots of any size
-            weight = (s.palm if plant.part == "palm" else s.plant) / min(self.leg, 1.0) ** 2
-            weights[plant.start : plant.end, number] = weight
+            weights[plant.start : plant.end, number] = (
+                self.palm_weight if plant.part == "palm" else s.plant / min(self.leg, 1.0) ** 2
+            )
         points = [
             (body.centers[f"{side}_wrist"].link, np.array(body.centers[f"{side}_wrist"].place))
             if part == "palm"
@@ -207,7 +215,8 @@ class _Problem:
         ]
         # the height of a palm is the floor's to decide, and that of a foot whose ankle does not roll; others give way
         # to the floor: toes under a raised heel may be lower than the point that is planted
-        upright = [s.plant_height if part != "palm" and body.rolls(side) else 0.0 for side, part in names]
+        height = s.plant_height if goals.ground is None else 1.0
+        upright = [height if part != "palm" and body.rolls(side) else 0.0 for side, part in names]
         links, places, radii = floor_points(body)
         speed = np.where(np.isfinite(self.mechanism.velocity), self.mechanism.velocity, s.speed)
         big = 1e3
@@ -282,13 +291,31 @@ class _Problem:
         return steps, times
 
     def missed(self, states: NDArray) -> NDArray:
-        """Return the largest distance of each planted point from its place along the ground, metres."""
+        """Return how far each planted point is from its place at most, metres; some of its height counts.
+
+        A foot that stands on what is lower than the planted point, on the tips of its toes, is not too high.
+        """
         at, turn = self.links.pose(states)
+        paths, depths = self.links.paths
+        lowest = {}
+        for side, sole in self.body.soles.items():
+            foot = [
+                sole.link == link or sole.link in paths[link, : depths[link]] for link in self.hard.floor_links.tolist()
+            ]
+            links, places = self.hard.floor_links[foot], self.hard.floor_places[foot]
+            heights = at[:, links, 2] + (turn[:, links, 2] * places).sum(axis=2) - self.hard.floor_radii[foot]
+            lowest[side] = heights.min(axis=1, initial=np.inf)
         found = []
         for plant in self.goals.plants:
             sole, frames = self.body.soles[plant.side], slice(plant.start, plant.end)
             place = at[frames, sole.link] + turn[frames, sole.link] @ getattr(sole, plant.part)
-            found.append(float(np.abs(place - np.array(plant.place))[:, :2].max(initial=0.0)))
+            off = np.abs(place - np.array(plant.place))
+            if self.body.rolls(plant.side):
+                high = np.minimum(off[:, 2], np.abs(lowest[plant.side][frames] - plant.place[2]))
+                off[:, 2] = self.settings.missed_height * high
+            else:
+                off[:, 2] = 0.0
+            found.append(float(off.max(initial=0.0)))
         return np.array(found)
 
     def shift_to_balance(self, states: NDArray) -> float:
@@ -398,14 +425,38 @@ class _Problem:
             # where the arm of this trunk is anyway; its height is the floor's to decide
             place = tracks[1].mean(axis=0)
             near = np.linalg.norm((tracks[0] - place)[:, :2], axis=1) < self.settings.reach * length
-            edges = np.flatnonzero(np.diff(np.concatenate([[0], near.astype(np.int8), [0]])))
-            runs = sorted(zip(edges[::2].tolist(), edges[1::2].tolist()), key=lambda run: run[0] - run[1])
-            if runs and runs[0][1] - runs[0][0] >= 3:
-                start, end = palm.start + runs[0][0], palm.start + runs[0][1]
+            first, last = longest_run(near)
+            if last - first >= PALM_FRAMES:
+                start, end = palm.start + first, palm.start + last
                 kept.append(replace(palm, start=start, end=end, place=tuple(place.tolist())))
                 self.hard.hold_goals[start:end, numbers[palm.side]] = place
-                self.hard.hold_weights[start:end, numbers[palm.side]] = self.settings.palm / self.leg**2
+                self.hard.hold_weights[start:end, numbers[palm.side]] = self.palm_weight
         self.palms = tuple(kept)
+
+    def keep_palms_clear(self, states: NDArray, columns: NDArray) -> bool:
+        """Let go of a hand where its arm, solved, is in the body; return whether one was, so that it is solved again.
+
+        Of each contact the longest run of frames is kept that is clear of the body.
+        """
+        moved = np.asarray(self.moved(columns).any(axis=1))
+        found = self.solids.near(*self.links.pose(states), -0.001)
+        hit = np.zeros(len(states), bool)
+        hit[found.frames[moved[found.links[:, 0]] != moved[found.links[:, 1]]]] = True
+        kept = []
+        for palm in self.palms:
+            frames = slice(palm.start, palm.end)
+            if not moved[self.body.centers[f"{palm.side}_wrist"].link] or not hit[frames].any():
+                kept.append(palm)
+                continue
+            number = FEET + self.hands.index(palm.side)
+            self.hard.hold_weights[frames, number] = 0.0
+            start, end = longest_run(~hit[frames])
+            if end - start >= PALM_FRAMES:
+                palm = replace(palm, start=palm.start + start, end=palm.start + end)
+                self.hard.hold_weights[palm.start : palm.end, number] = self.palm_weight
+                kept.append(palm)
+        changed, self.palms = tuple(kept) != self.palms, tuple(kept)
+        return changed
 
     def level_floor(self, states: NDArray, hard) -> None:
         """Write the heights of the ground below all points of solids; one that is deep in a riser rises slowly."""
@@ -466,6 +517,12 @@ class _Problem:
         for link, depth in enumerate(depths):
             out[link, paths[link, :depth] - 1] = True
         return out & (columns[6:] >= 0)
+
+
+def longest_run(true: NDArray) -> tuple[int, int]:
+    """Return first and end of the longest run of a mask (F,); an empty one if there is none."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(np.int8), [0]])))
+    return max(zip(edges[::2].tolist(), edges[1::2].tolist()), key=lambda run: run[1] - run[0], default=(0, 0))
 
 
 def floor_points(body: RobotBody) -> tuple[NDArray, NDArray, NDArray]:
