@@ -32,9 +32,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import footplant
+from browser_env import CHROMIUM, FLAGS
 from editor_env import Editor, start_editor
 from footplant import samples
-from test_editor_page import CHROMIUM, FLAGS, TIMEOUT, Page
+from test_editor_page import TIMEOUT, Page
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 SMALL, LARGE = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
