@@ -2,8 +2,9 @@
 
 A palm touches where its importance to the body is above 0.9 and its distance from the performer's segment is at most
 `ON_BODY`. The gap of the character is how much farther its palm is from the skin than the performer's, as a fraction of
-the body's size; for hands that meet, how much farther apart the palms are. Beside it: how deep legs are in each other
-beyond the captured angles and the performer's own legs (`Apart` of the body proxy), how far planted feet stray, and the
+the body's size; for hands that meet, how much farther apart the palms are. A gap of more than 10 mm at a stretched arm
+is out of reach: how many frames are, and the median of the others. Beside it: how deep legs are in each other beyond
+the captured angles and the performer's own legs (`Apart` of the body proxy), how far planted feet stray, and the
 largest joint acceleration over that of the captured angles.
 
 `python benchmarks/puppet_touches.py` prints a table: on Sally, Blubby and three skinned characters.
@@ -43,6 +44,10 @@ CLIPS = (
 """Samples and recordings in which hands touch the body or each other, fights and walks among them."""
 MATTERS, ON_BODY, PALMS = 0.9, 0.012, 0.05
 """Importance, distance of a palm from the skin and of the palms from each other (body heights) that make a touch."""
+STRETCHED = 0.985
+"""Share of its length from which an arm is stretched: what its palm misses then is out of reach."""
+TOUCHES = 10.0
+"""Millimetres: the bar of a touch."""
 SIDES = ("left", "right")
 
 
@@ -86,7 +91,7 @@ def measures(clip: Clip, target: Character, scene: PerformanceScene | None, inte
     size, height = engine.stage.size, clip.character.height
     palms, own = palms_of(clip.character, theirs), palms_of(target, ours)
     there, here = tube_distances(clip.character, theirs, palms), tube_distances(target, ours, own)
-    gaps = []
+    gaps, stretched, roles = [], [], target.require_roles()
     for arm in range(2):
         weights = found.body[:, arm]
         best = weights.argmax(axis=1)
@@ -94,12 +99,17 @@ def measures(clip: Clip, target: Character, scene: PerformanceScene | None, inte
         on = (weights[rows, best] > MATTERS) & (there[rows, arm, best] <= ON_BODY * height)
         gap = here[rows, arm, best] - size * np.maximum(there[rows, arm, best], 0.0)
         gaps.append(1e3 * gap[on])
+        bones = [roles[f"{SIDES[arm]}_{part}"] for part in ("upper_arm", "lower_arm", "hand")]
+        full = np.linalg.norm(np.diff(ours.positions[0, bones], axis=0), axis=1).sum()
+        far = np.linalg.norm(ours.positions[:, bones[2]] - ours.positions[:, bones[0]], axis=1)
+        stretched.append((far > STRETCHED * full)[on])
     between, apart = (np.linalg.norm(p[:, 0] - p[:, 1], axis=1) for p in (palms, own))
     meet = (found.hands > MATTERS) & (between <= PALMS * height)
     limbs = leg_depth(target, ours)
     allowed = np.maximum(size * leg_depth(clip.character, theirs), 0.0)
     return {
         "gaps": np.concatenate(gaps),
+        "stretched": np.concatenate(stretched),
         "hands": 1e3 * (apart - size * between)[meet],
         "legs": 1e3 * np.maximum(limbs - allowed, 0.0),
         "copied_legs": 1e3 * np.maximum(leg_depth(target, copied) - allowed, 0.0),
@@ -125,8 +135,21 @@ def character(name: str) -> Character:
 def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
     """Worst and median gaps, leg depths, drift and acceleration of every clip on every character."""
     figures: dict[str, float] = {}
-    heads = ("touch", "90 %", "worst", "frames", "hands", "worst", "legs", "copied", "drift", "times")
-    print(f"{'clip':24} {'character':9}" + "".join(f"{head:>8}" for head in heads))
+    heads = (
+        "touch",
+        "90 %",
+        "worst",
+        "frames",
+        "too far",
+        "in reach",
+        "hands",
+        "worst",
+        "legs",
+        "copied",
+        "drift",
+        "times",
+    )
+    print(f"{'clip':24} {'character':9}" + "".join(f"{head:>9}" for head in heads))
     targets = {name: character(name) for name in characters}
     for name in clips:
         clip, scene, intervals = of(name)
@@ -134,12 +157,18 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
             found = measures(clip, target, scene, intervals)
             gaps, hands = np.abs(np.asarray(found["gaps"])), np.asarray(found["hands"])
             middle, most, worst = np.percentile(gaps, [50, 90, 100]) if len(gaps) else (0.0, 0.0, 0.0)
+            far = np.asarray(found["stretched"], bool) & (gaps > TOUCHES)
+            within = float(np.median(gaps[~far])) if (~far).any() else 0.0
             meet, farthest = np.percentile(hands, [50, 100]) if len(hands) else (0.0, 0.0)
             legs, copied = float(np.max(found["legs"])), float(np.max(found["copied_legs"]))
-            row = (middle, most, worst, len(gaps), meet, farthest, legs, copied, found["drift"], found["acceleration"])
-            print(f"{Path(name).stem[:24]:24} {who:9}" + "".join(f"{value:8.2f}" for value in row), flush=True)
+            row = (
+                middle, most, worst, len(gaps), far.sum(), within, meet, farthest, legs, copied, found["drift"],
+                found["acceleration"],
+            )  # fmt: skip
+            print(f"{Path(name).stem[:24]:24} {who:9}" + "".join(f"{value:9.2f}" for value in row), flush=True)
             figures |= {
                 f"touch.{name}.{who}.median_mm": float(middle), f"touch.{name}.{who}.worst_mm": float(worst),
+                f"touch.{name}.{who}.out_of_reach_frames": float(far.sum()), f"touch.{name}.{who}.in_reach_mm": within,
                 f"touch.{name}.{who}.hands_mm": float(farthest), f"touch.{name}.{who}.legs_mm": legs,
                 f"touch.{name}.{who}.drift_mm": float(found["drift"]),
                 f"touch.{name}.{who}.acceleration": float(found["acceleration"]),

@@ -24,8 +24,6 @@ class Capsules(NamedTuple):
     """(K,) int64; the joint at which it ends."""
     radii: NDArray
     """(C, K) metres; negative: none."""
-    reaches: NDArray
-    """(C,) metres from its first joint within which a character is."""
 
 
 @uncounted_jit
@@ -57,19 +55,35 @@ def apart(a, b, c, d, near):
 
 
 @uncounted_jit
-def overlaps(capsules, others, positions, other_positions, same, slack, out):
+def boxes(capsules, positions, out):
+    """Write the boxes (C, 6) about the posed capsules of each character: least and largest coordinates, metres."""
+    for one in range(positions.shape[0]):
+        for k in range(3):
+            low, high = math.inf, -math.inf
+            for i in range(capsules.starts.shape[0]):
+                r = capsules.radii[one, i]
+                if r >= 0.0:
+                    a, b = positions[one, capsules.starts[i], k], positions[one, capsules.ends[i], k]
+                    low, high = min(low, a - r, b - r), max(high, a + r, b + r)
+            out[one, k], out[one, 3 + k] = low, high
+
+
+@uncounted_jit
+def overlaps(capsules, others, positions, other_positions, same, slack, bounds, out):
     """Write the contacts (N, 13) of characters of one table with those of another; return how many there are.
 
     positions (C, J, 3), other_positions (D, J, 3) metres; same: whether both are one table, and pairs count once.
-    slack: metres of depth that are let be.
+    slack: metres of depth that are let be. bounds: scratch (C + D, 6).
     """
-    count = 0
+    count, own, other = 0, bounds[: positions.shape[0]], bounds[positions.shape[0] :]
+    boxes(capsules, positions, own)
+    boxes(others, other_positions, other)
     for one in range(positions.shape[0]):
         for two in range(one + 1 if same else 0, other_positions.shape[0]):
-            gap = 0.0
-            for k in range(0, 3, 2):
-                gap += (positions[one, 0, k] - other_positions[two, 0, k]) ** 2
-            if gap > (capsules.reaches[one] + others.reaches[two]) ** 2:
+            gap = -math.inf
+            for k in range(3):
+                gap = max(gap, own[one, k] - other[two, 3 + k], other[two, k] - own[one, 3 + k])
+            if gap > -slack:
                 continue
             for i in range(capsules.starts.shape[0]):
                 r = capsules.radii[one, i]
@@ -159,7 +173,7 @@ def clear_targets(capsules, positions, rows, radii, own, shares, targets):
 
 def _smallest():
     one = np.zeros(1, np.int64)
-    return Capsules(one, one, np.ones((1, 1)), np.ones(1))
+    return Capsules(one, one, np.ones((1, 1)))
 
 
 def _read_only(*shape):
@@ -185,6 +199,7 @@ WARMUP = {
         _read_only(1, 1, 3),
         False,
         0.0,
+        np.zeros((2, 6)),
         np.zeros((1, OUT)),
     ),
 }

@@ -222,10 +222,7 @@ class Crowd:
         group.goals = replace(group.goals, masses=group.bodies[1], centers=group.bodies[2])
         group.heights[row] = character.height
         if group.proxies is not None and prepared.proxies is not None:
-            group.proxies.radii[row], group.proxies.reaches[row] = (
-                prepared.proxies.radii[0],
-                prepared.proxies.reaches[0],
-            )
+            group.proxies.radii[row] = prepared.proxies.radii[0]
         actors = (*self.scene.actors[:number], prepared.actor, *self.scene.actors[number + 1 :])
         self.scene = replace(self.scene, actors=actors)
         if group.goals.radius is not None:
@@ -306,8 +303,7 @@ class Crowd:
             further, overlaps = self._apart(posed, shares, order)
             members = order.members(number)
             if number > 0:
-                for actor, _, other, _ in overlaps:
-                    members[[actor, other]] = True
+                members[overlaps.pairs[:, 0]] = True
                 members[order.follows[members[order.follows[:, 1]], 0]] = True
             if not members.any():
                 break
@@ -315,7 +311,7 @@ class Crowd:
                 now = members[group.actors]
                 if not now.any():
                     continue
-                if overlaps:
+                if len(overlaps):
                     _shift_goals(group, order.first[group.actors] < number, overlaps, shifts[index])
                 rows, sources = self._rows(
                     group, before[index], posed, before, standing[index], shares[index], further[index], shifts[index]
@@ -425,7 +421,7 @@ class Crowd:
         they overlap."""
         proxies = self._proxies
         if self.scene.apart is None or not proxies:
-            return [None] * len(self.groups), {}
+            return [None] * len(self.groups), overlaps_of({}, [], TOLERATED)
         rank = self.ranks[self.scene.apart]
         common = {"kind": HALF_SPACE, "rank": rank}
         freedom = []
@@ -490,11 +486,10 @@ def _shift_goals(group: _Group, solved: NDArray, overlaps: Overlaps, shifts: NDA
     has met their goals in a round before.
     """
     table = group.goals
-    for n in np.flatnonzero((table.follows >= 0) & solved[table.row]).tolist():
-        own = int(group.actors[table.row[n]]), int(group.capsules[n])
-        way = overlaps.get((*own, int(table.follows[n]), int(group.followed[n])))
-        if way is not None:
-            shifts[n] += way
+    n = np.flatnonzero((table.follows >= 0) & solved[table.row])
+    pairs = np.column_stack([group.actors[table.row[n]], group.capsules[n], table.follows[n], group.followed[n]])
+    found, ways = overlaps.find(pairs)
+    shifts[n[found]] += ways[found]
 
 
 def _skin(scene: CrowdScene, goal: Goal) -> float:

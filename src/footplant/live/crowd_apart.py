@@ -29,8 +29,6 @@ MOST = 4096
 """Most contacts of two groups that are looked at."""
 Contacts = dict[tuple[int, int], NDArray]
 """Pair of groups → contacts (N, 13) of their characters."""
-Overlaps = dict[tuple[int, int, int, int], NDArray]
-"""Actor, capsule of it, other actor, capsule of that → (3,) metres, the way out of it."""
 _BONES = (
     ("hips", "neck", "chest", False), ("head", "head", "head", False),
     *((f"{side}_{start}", f"{side}_{end}", f"{side}_{start}", True)
@@ -39,6 +37,8 @@ _BONES = (
                          ("lower_leg", "foot"))),
 )  # fmt: skip
 """Joints between which a capsule lies, the segment whose radius it has, and whether it belongs to a limb."""
+MOST_ACTORS = 1 << 20
+"""Actors of a crowd at most."""
 TRUNK, HEAD = 0, 1
 """Capsules that are not of a limb."""
 LIMB = np.array([bone[3] for bone in _BONES])
@@ -52,7 +52,6 @@ class Proxies:
     starts: NDArray
     ends: NDArray
     radii: NDArray
-    reaches: NDArray
 
     @classmethod
     def of(cls, characters: Sequence[Character]) -> Proxies:
@@ -66,7 +65,7 @@ class Proxies:
             ]
         )
         starts, ends = (np.array([0 if j[n] is None else j[n] for j in joints], np.int64) for n in range(2))
-        return cls(starts, ends, radii, np.array([0.75 * body.height for body in characters]))
+        return cls(starts, ends, radii)
 
     def carriers(self, joints: NDArray) -> NDArray:
         """Return the capsule (n,) that carries a point of each joint (n,): a limb's, the head's or the trunk's."""
@@ -80,7 +79,7 @@ class Proxies:
         """Return the capsules as the kernel takes them."""
         from footplant.live._crowd_apart import Capsules
 
-        return Capsules(self.starts, self.ends, self.radii, self.reaches)
+        return Capsules(self.starts, self.ends, self.radii)
 
 
 def radius_at(character: Character, point: Point) -> float:
@@ -103,9 +102,9 @@ def contacts(one: Proxies, two: Proxies, first: Kinematics, second: Kinematics, 
     """Return the overlaps (N, 13) of two groups of characters, or of one with itself; see `_crowd_apart.OUT`."""
     from footplant.live import _crowd_apart as kernel
 
-    found = np.empty((MOST, kernel.OUT))
+    found, bounds = np.empty((MOST, kernel.OUT)), np.empty((len(one.radii) + len(two.radii), 6))
     same = one is two
-    count = kernel.overlaps(one.tables(), two.tables(), first.positions, second.positions, same, slack, found)
+    count = kernel.overlaps(one.tables(), two.tables(), first.positions, second.positions, same, slack, bounds, found)
     return found[:count]
 
 
@@ -135,16 +134,50 @@ def all_contacts(proxies: Sequence[Proxies], posed: Sequence[Kinematics], *, sla
     }
 
 
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """Where characters are in one another, both ways round."""
+
+    pairs: NDArray
+    """(N, 4) int64; actor, capsule of it, other actor, capsule of that."""
+    ways: NDArray
+    """(N, 3) metres, the way out of the other."""
+    keys: NDArray
+    """(N,) int64; one number for each pair, in order."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.keys)
+
+    def find(self, pairs: NDArray) -> tuple[NDArray, NDArray]:
+        """Return which of some pairs (n, 4) overlap (n,), and the ways out (n, 3), metres."""
+        if not len(self.keys):
+            return np.zeros(len(pairs), bool), np.zeros((len(pairs), 3))
+        keys = _keys(pairs)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return self.keys[place] == keys, self.ways[place]
+
+
+def _keys(pairs: NDArray) -> NDArray:
+    """Return one number (n,) for each pair (n, 4)."""
+    capsules = len(_BONES)
+    return ((pairs[:, 0] * capsules + pairs[:, 1]) * MOST_ACTORS + pairs[:, 2]) * capsules + pairs[:, 3]
+
+
 def overlaps_of(found: Contacts, actors: Sequence[NDArray], tolerated: float) -> Overlaps:
     """Return the contacts that are deeper than what is tolerated, metres, both ways round; actors: of each group."""
-    overlaps: Overlaps = {}
+    pairs, ways = [np.zeros((0, 4), np.int64)], [np.zeros((0, 3))]
     for (one, two), rows in found.items():
-        for row in rows[rows[:, 9] > tolerated]:
-            first, second = int(actors[one][int(row[0])]), int(actors[two][int(row[3])])
-            way = row[9] * row[6:9]
-            overlaps[first, int(row[1]), second, int(row[4])] = way
-            overlaps[second, int(row[4]), first, int(row[1])] = -way
-    return overlaps
+        deep = rows[rows[:, 9] > tolerated]
+        whole = deep[:, [0, 1, 3, 4]].astype(np.int64)
+        whole[:, 0], whole[:, 2] = actors[one][whole[:, 0]], actors[two][whole[:, 2]]
+        way = deep[:, 9:10] * deep[:, 6:9]
+        pairs += [whole, whole[:, [2, 3, 0, 1]]]
+        ways += [way, -way]
+    both, out = np.concatenate(pairs), np.concatenate(ways)
+    keys = _keys(both)
+    order = np.argsort(keys)
+    return Overlaps(both[order], out[order], keys[order])
 
 
 def apart_rows(
