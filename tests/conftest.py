@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -74,6 +75,23 @@ def coarse_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
     if not THOROUGH:
         monkeypatch.setattr(samples, "load", load_coarsely)
+
+
+@pytest.fixture
+def batches_work_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are performed in this process, but in a thorough run: a worker loads everything once more.
+
+    For tests of what a batch makes; how it treats its workers is tested in test_batch.py.
+    """
+    from footplant.batch import jobs, worker
+
+    def perform(self: worker.Worker, task: jobs.Task) -> dict:
+        return json.loads(
+            json.dumps(jobs.perform(jobs.Task(**json.loads(json.dumps(task.to_dict())))), allow_nan=False)
+        )
+
+    if not THOROUGH:
+        monkeypatch.setattr(worker.Worker, "do", perform)
 
 
 def pytest_report_header() -> str:

@@ -43,7 +43,4 @@ def run_step(page: Path, language: str, step: Any, capsys: Any) -> None:
     if step[0] == "compare" and not THOROUGH:
         # its second run of every method is for the times alone
         step = [*step, "--repeats", "1"]
-    if step[0] == "batch" and "--workers" not in step and not THOROUGH:
-        # each worker loads the compiled code once more
-        step = [*step, "--workers", "1"]
     assert main(step) == 0, f"{step}: {capsys.readouterr().err}"

@@ -42,12 +42,15 @@ def vertices_of(character: Character, roles: tuple[str, ...]) -> np.ndarray:
 
 
 def winding(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return generalised winding numbers (N,) of triangles (T, 3, 3), in the shortest way."""
-    a, b, c = (corners[None, :, k] - points[:, None] for k in range(3))
+    """Return generalised winding numbers (N,) of triangles (T, 3, 3), in the shortest way; 0 outside their box."""
+    within = ((points > corners.min(axis=(0, 1))) & (points < corners.max(axis=(0, 1)))).all(axis=1)
+    a, b, c = (corners[None, :, k] - points[within, None] for k in range(3))
     la, lb, lc = (np.linalg.norm(v, axis=2) for v in (a, b, c))
     volume = np.einsum("ntk,ntk->nt", a, np.cross(b, c))
     below = la * lb * lc + (a * b).sum(2) * lc + (b * c).sum(2) * la + (c * a).sum(2) * lb
-    return np.abs(np.arctan2(volume, below).sum(axis=1)) / (2.0 * np.pi)
+    turns = np.zeros(len(points))
+    turns[within] = np.abs(np.arctan2(volume, below).sum(axis=1)) / (2.0 * np.pi)
+    return turns
 
 
 def from_triangles(corners: np.ndarray, point: np.ndarray) -> float:

@@ -90,7 +90,7 @@ def requests_of(seed, names, count):
 
 
 @pytest.mark.parametrize("which", [full, without_jumps])
-@settings(max_examples=thorough(5, 20), deadline=None)
+@settings(max_examples=thorough(2, 20), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_200_requests_are_continuous(which, seed):
     """Root velocity and heading have no jump: accelerations stay within 1.5 times the clips' own."""

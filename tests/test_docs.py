@@ -59,7 +59,7 @@ def parse(command, words, parent=None) -> None:
     [page for page in PAGES if page.stem not in DOORS and {"bash", "python"} & {kind for kind, _ in blocks(page)}],
     ids=lambda page: page.stem,
 )
-def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, capsys, request):
+def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, capsys, request, batches_work_here):
     """All blocks of a page in one folder, in order. The pages for beginners are in test_doors.py."""
     monkeypatch.chdir(tmp_path)
     if page.stem not in AT_FULL_RATE:

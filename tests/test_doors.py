@@ -15,7 +15,7 @@ SOLVED = 20
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_what_a_door_shows_runs(door, tmp_path, monkeypatch, capsys, coarse_samples):
+def test_what_a_door_shows_runs(door, tmp_path, monkeypatch, capsys, coarse_samples, batches_work_here):
     missing = missing_files(door, DATA)
     if missing:
         pytest.skip(f"real files stand for the reader's own, and are absent here: {', '.join(missing)}")

@@ -234,7 +234,7 @@ EDITS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=thorough(6, 30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=thorough(3, 30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=st.lists(EDITS, min_size=1, max_size=5), memory=st.sampled_from([1, 10**9]))
 def test_n_edits_undone_and_redone_give_the_same_bytes(tmp_path, edits, memory):
     session = start(CLIP, "sample:walk", tmp_path)

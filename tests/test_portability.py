@@ -36,7 +36,7 @@ for name in {FUNCTIONS!r}:
         delattr(os, name)
 """
 COMMANDS = (
-    "convert sample:walk walk.glb",
+    "trim sample:walk --end 0.2 -o walk.glb",
     "convert walk.glb walk.fbx",
     "convert walk.fbx walk.usda",
     "batch measure walk.glb -o library --workers 1",
