@@ -38,6 +38,11 @@ class SwingSettings:
     knees snap straight; lower, the hips come down more."""
     swing: float = 0.4
     """Seconds of a usual swing phase, for a foot that is in the air at an end of the clip."""
+    lower_foot: float = 0.75
+    """Share of the lower foot in the height that hips get from planned steps; the rest is the mean of both. With 1,
+    0.75 and 0.5, three walks and a run on stairs of 22 cm have up to 23, 7 and 7 breaks of joint limits and jerk of up
+    to 2.2, 1.4 and 1.4 times the source's, and hips on stairs of 17 cm flex by 71°, 69° and 67° on the way up (median).
+    On ramps, where steps are not planned, it is 1: with 0.5, a walk at 15° has 32 breaks instead of 12."""
     hip_smoothing: float = 0.15
     """Seconds; half width of the Hann window that smooths the shift of the hips."""
     rim: float = 0.12
@@ -87,9 +92,12 @@ def move_feet_to_ground(
     half = round(SWING_SETTINGS.hip_smoothing * motion.fps)
     kernel = np.hanning(2 * half + 3)[1:-1]
     both = np.array([path.hips for path in paths.values()])
-    # mean of both feet horizontally, lower one vertically: hips rise after a step up, and sink before a step down
+    # mean of both feet horizontally, mostly the lower one vertically: hips rise after a step up, and sink before one
+    # down
     hips = both.mean(axis=0) if planned is None else np.zeros_like(both[0])
-    shift = filter_fir(hips * [1.0, 0.0, 1.0] + both.min(axis=0) * [0.0, 1.0, 0.0], kernel / kernel.sum())
+    lower = 1.0 if planned is None else SWING_SETTINGS.lower_foot
+    height = lower * both.min(axis=0) + (1.0 - lower) * both.mean(axis=0)
+    shift = filter_fir(hips * [1.0, 0.0, 1.0] + height * [0.0, 1.0, 0.0], kernel / kernel.sum())
     feet = {side: limb_of(character, f"{side}_leg").end for side in paths}
     paths = {side: path.with_hips(moved, feet[side], shift) for side, path in paths.items()}
     down = _down(kinematics, moved, character, paths, shift)
