@@ -22,11 +22,12 @@ from footplant.errors import FormatError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.live import _controller as kernel
 from footplant.live.clip_set import examine
-from footplant.live.controller import DIRECTIONS, build_controller
+from footplant.live.controller import DIRECTIONS, Controller, build_controller
 from footplant.live.motion_set import MotionSet, load_set, read_set
 from footplant.live.script import Order, drive, held_intervals, parse_script
 from footplant.live.tables import GAIT, ONCE, as_motion
 from footplant.motion import Motion
+from footplant.skeleton import Point
 from thorough import thorough
 
 FPS = 60.0
@@ -410,7 +411,7 @@ def test_a_motion_at_full_weight_equals_its_clip(name):
     alone = as_motion(controller.tables.motions[number], controller.character).looped(5, close=False)
     clip = alone.at(begin + np.arange(151) / FPS)
     # the body of a run is lowered by millimetres where the leg of a planted foot would not reach
-    np.testing.assert_allclose(motion.root[:, 1], clip.root[1:, 1], atol=5e-3 if name == "run" else 1e-4)
+    np.testing.assert_allclose(motion.root[:, 1], clip.root[1:, 1], atol=4e-3 if name == "run" else 1e-4)
     np.testing.assert_allclose(
         (motion.root - motion.root[0])[:, ::2], (clip.root[1:] - clip.root[1])[:, ::2], atol=1e-3
     )
@@ -418,8 +419,9 @@ def test_a_motion_at_full_weight_equals_its_clip(name):
     arm = [roles["spine"], roles["left_upper_arm"], roles["right_lower_arm"]]
     assert rotation.angle(motion.rotations[:, arm], clip.rotations[1:, arm]).max() < 1e-3
     legs = [roles["left_upper_leg"], roles["right_lower_leg"], roles["left_foot"]]
+    # the heel of a run leaves the ground a frame late, while the foot settles
     assert np.degrees(rotation.angle(motion.rotations[:, legs], clip.rotations[1:, legs]).max()) < (
-        23.0 if name == "run" else 14.0
+        26.0 if name == "run" else 9.0
     )
 
 
@@ -452,8 +454,9 @@ def test_a_set_from_clips_does_not_jolt_and_aims():
     own = max(foot_peak(as_motion(m, controller.character).looped(2, close=False).resample(FPS), controller.character)
               for m in controller.tables.motions if m.kind == GAIT)  # fmt: skip
     # the samples' own accelerations are low; captures stay below 1.2 on either ground (benchmarks/drive_scripts.py)
-    for floor, most, drift in ((None, 1.6, 1.5e-3), (ground, 1.9, 6e-3)):
+    for floor, most, drift in ((None, 1.4, 1e-3), (ground, 1.6, 3e-3)):
         done = drive(controller, script, ground=floor)
+        soles_stay_above(done.motion, controller.character, floor)
         assert foot_peak(done.motion, controller.character) <= most * own
         kinematics = Kinematics(done.motion)
         for point, spans in held_intervals(done).items():
@@ -474,6 +477,32 @@ def test_a_set_from_clips_does_not_jolt_and_aims():
     assert min(found) < 0.02
     with pytest.raises(MotionError, match="target for an action"):
         controller.request(state, "walk", target=(0.0, 0.0, 0.0))
+
+
+def soles_stay_above(motion, character, ground):
+    kinematics = Kinematics(motion)
+    for name in ("left_heel", "left_ball", "left_toe", "right_heel", "right_ball", "right_toe"):
+        point = kinematics.point(character.contacts[name])
+        level = 0.0 if ground is None else ground.height(point[:, ::2])
+        assert (point[:, 1] - level).min() > -(2e-4 if ground is None else 8e-3)
+
+
+def test_a_foot_without_a_toe_joint_rolls_over_its_tip():
+    """The tip of a rigid foot whose heel rises would be below the ground if it rolled over its ball."""
+    controller = from_clips()
+    contacts = dict(controller.character.contacts)
+    roles = controller.character.require_roles()
+    positions = controller.character.skeleton.rest_world[0]
+    for side in ("left", "right"):
+        foot = roles[f"{side}_foot"]
+        for part in ("ball", "toe"):
+            point = contacts[f"{side}_{part}"]
+            offset = np.asarray(point.offset) + positions[point.joint] - positions[foot]
+            contacts[f"{side}_{part}"] = Point(foot, tuple(offset.tolist()))
+    tables = replace(controller.tables, character=replace(controller.character, contacts=contacts))
+    rigid = Controller(controller.spec, tables)
+    done = drive(rigid, "walk 2s, run 1s")
+    soles_stay_above(done.motion, tables.character, None)
 
 
 def foot_peak(motion, character):

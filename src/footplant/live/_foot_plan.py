@@ -2,9 +2,8 @@
 
 A stance holds one point of the foot exactly (the anchor): the heel when it strikes, the ball when the heel has left the
 ground. While both are down, foot and toes do not rotate, so neither moves. A swing adds a shift s(t) to the blended
-ankle: a polynomial of degree five in time from the stance's shift to the planned landing, where it cancels the velocity
-that the blended foot still has. `look_ahead` predicts the blended feet, so that landings are known before they happen;
-plans are made in `footplant.live.foot_plan`. The legs follow by two-bone IK.
+ankle: a polynomial of degree five in time from the stance's shift to the planned landing. `look_ahead` predicts the
+blended feet, so that landings are known before they happen; plans are made in `_swing_plan`. The legs follow by IK.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.fk import forward
+from footplant.kernels.height_field import at as field_at
 from footplant.kernels.limb import UP, Hinge, LimbAim, LimbPose, aim, reach
 from footplant.kernels.quaternion import exp, log, multiply, rotate
 from footplant.live._controller import FACING, BlendScratch, MotionTables, Playback, X, Z, advance, ease, fade
@@ -26,8 +26,8 @@ from footplant.live._controller import FACING, BlendScratch, MotionTables, Playb
 SWING, HELD, ANCHOR, FROZEN, TOES, BARRED, LANDS, FIRST = 0, 1, 2, 3, 4, 5, 6, 7
 # columns of `FootState.times`, seconds: start and length of the swing, age of the rotation's (since the held points
 # changed) and of the toes' fade, until when a release is ignored, since when the foot stands or swings, for how long
-# the ball has not been planted under a flat foot
-START, LENGTH, TURN_AGE, TOE_AGE, KEEP, SINCE, ROCKED = 0, 1, 2, 3, 4, 5, 6
+# the ball has not been planted under a flat foot; and radians by which the heel is raised so that the leg reaches
+START, LENGTH, TURN_AGE, TOE_AGE, KEEP, SINCE, ROCKED, RAISE = 0, 1, 2, 3, 4, 5, 6, 7
 # rows of `FootState.turns`: quaternions of the foot when it began to settle, and flat; of the toes relative to the flat
 # foot, and in the world while the ball is held
 FROM, FLAT, TOE_LOCAL, TOE_WORLD = 0, 1, 2, 3
@@ -36,22 +36,29 @@ FROM, FLAT, TOE_LOCAL, TOE_WORLD = 0, 1, 2, 3
 ROLL, TOE_START, TURN_SHOWN, TURN_RATE = 0, 1, 2, 3
 # rows of `FootState.places`: marks of heel, ball and toe tip; shift shown; its velocity; ankle shown
 SHIFT, SPEED = 3, 4
-# columns of `FootState.levels`, metres: ground at the last and at the next stance, height that a swing is lifted
-BEFORE, AFTER, LIFT = 0, 1, 2
+# columns of `FootState.levels`, metres: ground at the last and at the next stance, height that a swing is lifted, and
+# by how much the body has to be lowered at its landing
+BEFORE, AFTER, LIFT, NEED = 0, 1, 2, 3
 # entries of `FootState.body`: metres and metres per second by which the body is raised with the ground, and lowered
 BASE, BASE_SPEED, DROP, DROP_SPEED = 0, 1, 2, 3
 RELEASED, LOST, FAR = 1, 2, 4
 """Events of a foot: no point is planted any more; its leg cannot reach; its correction is large."""
+FLOATS = 64
+"""Event: a foot swings without a landing in sight."""
 SETTLE = 0.06
 """Seconds in which a foot settles flat on the ground when its second point comes down."""
 SHORTEST = 0.05
 """Seconds that a foot stands at least."""
 DWELL = 0.12
-"""Seconds for which the points that a standing foot holds do not change."""
+"""Seconds for which the points that a standing foot holds do not change, except that the heel of a flat foot may leave
+the ground as soon as the foot has settled: that of a run does after 0.08 s."""
 ROLL_IN = 0.1
-"""Seconds in which a foot that was flat takes on the blended pitch. At 0, the heel leaves the ground with a jerk."""
-HEEL_UP = 0.003
+"""Seconds in which a foot that was flat for longer than the blended one takes on the blended pitch. At 0, its heel
+leaves the ground with a jerk; a foot that does not lag would be made to by this, in a run by 2 cm."""
+HEEL_UP = 0.001
 """Metres by which the blended heel has to be higher than the ball before a flat foot rolls."""
+LATE_HEEL = 0.006
+"""Metres of that from which a heel leaves later than the blended one."""
 FOLLOW = 0.25
 """Seconds in which toes that were held follow the blended motion again."""
 STRAIGHT = 0.998
@@ -64,6 +71,14 @@ STEEPEST = 0.95
 """Radians by which a heel is raised about the ball of its foot so that the leg reaches."""
 RAISED = 0.5
 """Radians of that from which the foot is released."""
+RAISE_RATE = 9.0
+"""Radians per second at which the heel is raised at most. Without it, a foot that gets out of reach jumps by up to
+`STEEPEST` in the frame before it is released."""
+CLEAR = 0.015
+"""Leg lengths above the ground from which a swinging sole is kept out of it smoothly. At 0, it stops there with a
+jolt."""
+CLEAR_IN = 0.1
+"""Seconds after a release, and before a landing, in which that distance grows from 0, and shrinks to it."""
 LOWEST = 0.06
 """Leg lengths by which the body is lowered at most so that a leg reaches."""
 PULL = 12.0
@@ -99,7 +114,7 @@ class FootState(NamedTuple):
     flags: np.ndarray
     """(2, 8) int64"""
     times: np.ndarray
-    """(2, 7)"""
+    """(2, 8)"""
     path: np.ndarray
     """(2, 6, 6) coefficients of the shift of a swing and of its rotation vector, over seconds since its start."""
     turns: np.ndarray
@@ -109,7 +124,7 @@ class FootState(NamedTuple):
     places: np.ndarray
     """(2, 5, 3)"""
     levels: np.ndarray
-    """(2, 3)"""
+    """(2, 4)"""
     body: np.ndarray
     """(4,)"""
 
@@ -140,8 +155,22 @@ class FeetStep(NamedTuple):
     """(4,) weights with which heels and balls are planted, left and right."""
     far: float
     """Metres of correction from which a standing foot should step."""
+
+
+class GroundField(NamedTuple):
+    """What a character walks on: a height field, see `kernels.height_field`."""
+
     level: bool
-    """Whether the ground is a level floor at height 0."""
+    """Whether it is a level floor at height 0; the rest has no meaning then."""
+    heights: np.ndarray
+    """(nx, nz) metres, read-only."""
+    x: float
+    z: float
+    """Metres, place of heights[0, 0]."""
+    spacing: float
+    """Metres."""
+    kind: int
+    """Basis of the interpolation."""
 
 
 class Requests(NamedTuple):
@@ -155,6 +184,15 @@ class Requests(NamedTuple):
     """Seconds of a transition."""
     aim: np.ndarray
     """(5,) start and length, seconds; x, z, metres, and radians by which the root is moved over that time."""
+
+
+@jit
+def ground_at(ground, x, z):
+    """Return the height of the ground at a place."""
+    if ground.level:
+        return 0.0
+    height, _, _ = field_at(ground.heights, ground.x, ground.z, ground.spacing, ground.kind, x, z)
+    return height
 
 
 @jit
@@ -259,8 +297,24 @@ def has_toes(tables, foot):
 
 
 @jit
-def pose_feet(tables, step, state, root, pose, scratch):
-    """Pose both feet of a blended frame; return events as bits, three for each foot.
+def show_frame(motions, tables, ground, requests, step, playback, state, work, root, pose):
+    """Advance a character by one frame: blend, then pose its feet; return events, see `pose_feet`.
+
+    work: (old weights, blend scratch, foot scratch).
+    """
+    old, blend_scratch, foot_scratch = work
+    old[:] = playback.weights
+    steer = fade(
+        requests.targets, requests.starts, requests.steers, requests.count, step.now, requests.fade, playback.weights
+    )
+    aim_root(requests.aim, step.now, step.seconds, playback.numbers)
+    advance(motions, step.seconds, steer, old, playback, blend_scratch, root[0], pose[0])
+    return pose_feet(tables, ground, step, state, root, pose, foot_scratch)
+
+
+@jit
+def pose_feet(tables, ground, step, state, root, pose, scratch):
+    """Pose both feet of a blended frame; return events as bits, three for each foot, and then `FLOATS`.
 
     root (1, 3) and pose (1, J, 4) are changed in place.
     """
@@ -271,7 +325,9 @@ def pose_feet(tables, step, state, root, pose, scratch):
     for foot in range(2):
         write_relative(tables, foot, scratch)
         if state.flags[foot, SWING] == 1:
-            _swing(tables, step, foot, state, scratch)
+            _swing(tables, ground, step, foot, state, scratch)
+            if state.flags[foot, SWING] == 1 and state.flags[foot, LANDS] == 0:
+                events |= FLOATS
         if state.flags[foot, SWING] == 0:
             events |= _stand(tables, step, foot, state, scratch) << (3 * foot)
         level = state.levels[foot, BEFORE]
@@ -289,7 +345,7 @@ def pose_feet(tables, step, state, root, pose, scratch):
         own = math.sqrt(_square(hip, positions[0, tables.legs[foot, 2]]))
         straight = min(max(STRAIGHT * length, own), 0.9999 * length)
         if state.flags[foot, SWING] == 0:
-            raised = _raise_heel(tables, foot, state, hip, body[BASE] - body[DROP], straight, scratch)
+            raised = _raise_heel(tables, step, foot, state, hip, body[BASE] - body[DROP], straight, scratch)
             if raised > RAISED:
                 events |= LOST << (3 * foot)
             if _note_shift(tables, step, foot, state, scratch):
@@ -297,7 +353,12 @@ def pose_feet(tables, step, state, root, pose, scratch):
         across = (hip[0] - goal[0]) ** 2 + (hip[2] - goal[2]) ** 2
         above = hip[1] + body[BASE] - goal[1]
         near = min(max(SOFT * length, own + SLACK), straight)
-        lower = max(lower, min(above - math.sqrt(max(near * near - across, 0.0)), LOWEST * length))
+        wanted = min(above - math.sqrt(max(near * near - across, 0.0)), LOWEST * length)
+        if state.flags[foot, SWING] == 1:
+            # the body is lowered for a landing while the foot swings, not for a foot that it has left behind
+            u = (step.now - state.times[foot, START]) / max(state.times[foot, LENGTH], 1e-9)
+            wanted = smoother(u) * max(wanted, state.levels[foot, NEED]) if state.flags[foot, LANDS] == 1 else 0.0
+        lower = max(lower, wanted)
         if state.flags[foot, SWING] == 0:
             want = above - math.sqrt(max(straight * straight - across, 0.0))
             hard = max(hard, min(want, LOWEST * length))
@@ -315,9 +376,28 @@ def pose_feet(tables, step, state, root, pose, scratch):
         positions[0, j, 1] += up
     for foot in range(2):
         goal = scratch.goals[foot]
+        if state.flags[foot, SWING] == 1:
+            _draw_in(tables, foot, scratch)
         _place_leg(tables, foot, (goal[0], goal[1], goal[2]), (goal[3], goal[4], goal[5], goal[6]), pose, scratch)
         _place_toes(tables, foot, pose, scratch)
     return events
+
+
+@jit
+def _draw_in(tables, foot, scratch):
+    """Move the goal of a swinging foot towards its hip where the leg would be stretched more than it is blended."""
+    positions, goal = scratch.positions, scratch.goals[foot]
+    hip, ankle = positions[0, tables.legs[foot, 0]], positions[0, tables.legs[foot, 2]]
+    length, own = _leg_length(tables, foot, positions), math.sqrt(_square(hip, ankle))
+    most = min(max(STRAIGHT * length, own), 0.9999 * length)
+    soft = min(max(SOFT * length, own), most)
+    far = math.sqrt((hip[0] - goal[0]) ** 2 + (hip[1] - goal[1]) ** 2 + (hip[2] - goal[2]) ** 2)
+    if far <= soft:
+        return
+    # approach full extension smoothly
+    near = most if most - soft < 1e-9 else soft + (most - soft) * math.tanh((far - soft) / (most - soft))
+    for k in range(3):
+        goal[k] = hip[k] + (goal[k] - hip[k]) * near / far
 
 
 @jit
@@ -348,7 +428,25 @@ def _pitch(tables, foot, scratch):
 
 
 @jit
-def _swing(tables, step, foot, state, scratch):
+def _clear_ground(tables, ground, step, foot, state, scratch):
+    """Raise a swinging foot whose sole would sink: h → (h + m)² / 4m below a distance m, which is 0 at both ends."""
+    times, goal = state.times[foot], scratch.goals[foot]
+    low = 1e9
+    for p in range(3):
+        x, y, z = _point(tables, foot, p, scratch)
+        low = min(low, y - ground_at(ground, x, z))
+    since, left = step.now - times[SINCE], times[START] + times[LENGTH] - step.now
+    near = since if state.flags[foot, LANDS] == 0 else min(since, left)
+    margin = CLEAR * _leg_length(tables, foot, scratch.positions) * smoother(near / CLEAR_IN)
+    if low >= margin:
+        return
+    goal[1] -= low
+    if low > -margin:
+        goal[1] += (low + margin) ** 2 / (4.0 * margin)
+
+
+@jit
+def _swing(tables, ground, step, foot, state, scratch):
     """Write the goal of a swinging foot, or land it."""
     flags, times, places, goal = state.flags[foot], state.times[foot], state.places[foot], scratch.goals[foot]
     ankle = scratch.positions[0, tables.legs[foot, 2]]
@@ -369,15 +467,12 @@ def _swing(tables, step, foot, state, scratch):
     cw, cx, cy, cz = exp(vectors[TURN_SHOWN, 0], vectors[TURN_SHOWN, 1], vectors[TURN_SHOWN, 2])
     goal[3], goal[4], goal[5], goal[6] = cw, cx, cy, cz
     times[TOE_AGE] += step.seconds
-    _write_toes(tables, foot, state, scratch, smoother(2.0 * u - 1.0) if flags[LANDS] == 1 else 0.0)
-    if step.level and not landed:
-        # a sole that would sink into a level floor is raised
-        low = 0.0
-        for p in range(3):
-            _, y, _ = _point(tables, foot, p, scratch)
-            low = min(low, y)
-        goal[1] -= low
+    flat = smoother(2.0 * u - 1.0) if flags[LANDS] == 1 else 0.0
+    _write_toes(tables, foot, state, scratch, flat if flags[FIRST] & 1 else 0.0)
+    if flat > 0.0 and not flags[FIRST] & 1:
+        _level_toes(tables, foot, state, scratch, flat)
     if not landed:
+        _clear_ground(tables, ground, step, foot, state, scratch)
         return
     # the anchor stays where it is now, at the height of the planned mark
     flags[SWING], flags[HELD], flags[FROZEN], flags[TOES], flags[BARRED] = 0, 0, 0, 2, 0
@@ -410,6 +505,25 @@ def _write_toes(tables, foot, state, scratch, flat):
         ew, ex, ey, ez = exp(flat * vx, flat * vy, flat * vz)
         tw, tx, ty, tz = multiply(ew, ex, ey, ez, tw, tx, ty, tz)
     goal[7], goal[8], goal[9], goal[10] = tw, tx, ty, tz
+
+
+@jit
+def _level_toes(tables, foot, state, scratch, share):
+    """Rotate the toes of a foot that lands on its ball, by a share, to where the ground between ball and tip is."""
+    goal, places = scratch.goals[foot], state.places[foot]
+    ball, tip = tables.arms[3 * foot + 1], tables.arms[3 * foot + 2]
+    if not has_toes(tables, foot):
+        return
+    vx, vy, vz = rotate(
+        goal[7], goal[8], goal[9], goal[10], tip[0] - ball[0], tip[1] - ball[1], tip[2] - ball[2]
+    )  # fmt: skip
+    flat = math.hypot(vx, vz)
+    if flat < 1e-4:
+        return
+    aw, ax, ay, az = aim((vx, vy, vz), (vx, places[2, 1] - places[1, 1], vz), UP)
+    ax, ay, az = log(aw, ax, ay, az)
+    aw, ax, ay, az = exp(share * ax, share * ay, share * az)
+    goal[7], goal[8], goal[9], goal[10] = multiply(aw, ax, ay, az, goal[7], goal[8], goal[9], goal[10])
 
 
 @jit
@@ -479,7 +593,8 @@ def _hold(tables, foot, state, scratch, held):
         places[anchor, 0], places[anchor, 1], places[anchor, 2] = px, py, pz
         flags[ANCHOR] = anchor
     # from here the foot rolls by the blended pitch alone: it does not twist on the ground
-    flags[FROZEN] = 2 if flags[FROZEN] == 1 else 0
+    risen = scratch.rel[foot, 0, 1] - scratch.rel[foot, 1, 1] - (places[0, 1] - places[1, 1])
+    flags[FROZEN] = 2 if flags[FROZEN] == 1 and risen > LATE_HEEL else 0
     turns[FROM, 0], turns[FROM, 1], turns[FROM, 2], turns[FROM, 3] = rw, rx, ry, rz
     heel = _point(tables, foot, 0, scratch)
     ball = _point(tables, foot, 1, scratch)
@@ -635,7 +750,8 @@ def _stand(tables, step, foot, state, scratch):
             elif flags[BARRED] == 1 and not down:
                 held = 2
     # what is held changes once a dwell at most, else a foot at the edge of a contact rocks; landings come first
-    dwells = times[TURN_AGE] < DWELL and not (flags[HELD] == 1 and held == 3 and flags[TOES] == 2)
+    dwells = times[TURN_AGE] < (SETTLE if flags[HELD] == 3 and held == 2 else DWELL)
+    dwells = dwells and not (flags[HELD] == 1 and held == 3 and flags[TOES] == 2)
     if held != flags[HELD] and events == 0 and not dwells:
         _hold(tables, foot, state, scratch, held)
         _write_stance(tables, foot, state, scratch)
@@ -663,9 +779,10 @@ def _note_shift(tables, step, foot, state, scratch):
 
 
 @jit
-def _raise_heel(tables, foot, state, hip, up, most, scratch):
+def _raise_heel(tables, step, foot, state, hip, up, most, scratch):
     """Raise the heel of a standing foot about its ball, as far as the leg needs to reach; return the angle."""
-    flags, goal = state.flags[foot], scratch.goals[foot]
+    flags, goal, times = state.flags[foot], scratch.goals[foot], state.times[foot]
+    before, times[RAISE] = times[RAISE], 0.0
     if not flags[HELD] & 2:
         return 0.0
     hx, hy, hz = hip[0], hip[1] + up, hip[2]
@@ -689,6 +806,9 @@ def _raise_heel(tables, foot, state, hip, up, most, scratch):
     ax, az = -lz / flat, lx / flat
     cw, cx, cy, cz = goal[3], goal[4], goal[5], goal[6]
     low, high = 0.0, STEEPEST
+    if step.seconds > 0.0:
+        high = min(high, before + RAISE_RATE * step.seconds)
+    largest = high
     for _ in range(18):
         middle = 0.5 * (low + high)
         s = math.sin(0.5 * middle)
@@ -701,7 +821,9 @@ def _raise_heel(tables, foot, state, hip, up, most, scratch):
     s = math.sin(0.5 * high)
     goal[3], goal[4], goal[5], goal[6] = multiply(math.cos(0.5 * high), ax * s, 0.0, az * s, cw, cx, cy, cz)
     _put_anchor(tables, foot, state, scratch)
-    return high
+    times[RAISE] = high
+    # a foot that is still out of reach is released
+    return high if high < largest else STEEPEST
 
 
 @jit
@@ -795,14 +917,16 @@ def reach_limb(tables, limb, joint, arm, target, share, body, scratch):
     _place_leg(tables, limb, goal, (1.0, 0.0, 0.0, 0.0), pose, scratch)
 
 
-def _states():
+def foot_states():
+    """Return a state for compilation."""
     return FootState(
-        np.zeros((2, 8), np.int64), np.zeros((2, 7)), np.zeros((2, 6, 6)), np.ones((2, 4, 4)), np.zeros((2, 4, 3)),
-        np.zeros((2, 5, 3)), np.zeros((2, 3)), np.zeros(4),
+        np.zeros((2, 8), np.int64), np.zeros((2, 8)), np.zeros((2, 6, 6)), np.ones((2, 4, 4)), np.zeros((2, 4, 3)),
+        np.zeros((2, 5, 3)), np.zeros((2, 4)), np.zeros(4),
     )  # fmt: skip
 
 
-def _foot_tables():
+def foot_tables():
+    """Return a character of one leg for compilation."""
     parents = np.array([-1, 0, 1, 2])
     parents.setflags(write=False)
     offsets = np.zeros((1, 4, 3))
@@ -818,11 +942,25 @@ def _foot_scratch():
     return FootScratch(np.zeros((1, 4, 3)), np.zeros((1, 4, 4)), np.zeros((2, 4, 3)), np.zeros((2, 11)), np.zeros(36))
 
 
+def level_ground():
+    """Return a level floor at height 0."""
+    heights = np.zeros((2, 2))
+    heights.setflags(write=False)
+    return GroundField(True, heights, 0.0, 0.0, 1.0, 0)
+
+
 def _pose_arguments():
     pose = np.zeros((1, 4, 4))
     pose[..., 0] = 1.0
-    step = FeetStep(0.0, 0.01, np.ones(4), 0.1, True)
-    return _foot_tables(), step, _states(), np.zeros((1, 3)), pose, _foot_scratch()
+    step = FeetStep(0.0, 0.01, np.ones(4), 0.1)
+    return foot_tables(), level_ground(), step, foot_states(), np.zeros((1, 3)), pose, _foot_scratch()
+
+
+def _frame_arguments():
+    motions, feet, requests, _, _, playback, work, _ = _ahead_arguments()
+    step = FeetStep(0.0, 0.01, playback.planted, 0.1)
+    own = (work[0], work[1], work[4])
+    return motions, feet, level_ground(), requests, step, playback, foot_states(), own, work[2], work[3]
 
 
 def _ahead_arguments():
@@ -838,19 +976,21 @@ def _ahead_arguments():
     scratch = BlendScratch(np.ones((1, 4, 4)), np.ones((1, 4)), np.zeros(4), np.zeros(36))
     requests = Requests(np.zeros(1, np.int64), np.zeros(1), np.zeros(1), 1, 1.0, np.zeros(5))
     work = (np.zeros(1), scratch, np.zeros((1, 3)), pose, _foot_scratch())
-    return tables, _foot_tables(), requests, 0.0, 0.02, playback, work, np.zeros((1, 2, 24))
+    return tables, foot_tables(), requests, 0.0, 0.02, playback, work, np.zeros((1, 2, 24))
 
 
 WARMUP = {
     "pose_feet": _pose_arguments,
+    "show_frame": _frame_arguments,
+    "ground_at": lambda: (level_ground(), 0.0, 0.0),
     "look_ahead": _ahead_arguments,
-    "lift": lambda: (_foot_tables(), 0, 0.0, _states(), _foot_scratch()),
-    "land": lambda: (_foot_tables(), 0, 0.0, _states(), _foot_scratch(), 3),
-    "release_toes": lambda: (_foot_tables(), 0, _states(), _foot_scratch()),
-    "forward_goal": lambda: (_foot_tables(), 0, _foot_scratch()),
+    "lift": lambda: (foot_tables(), 0, 0.0, foot_states(), _foot_scratch()),
+    "land": lambda: (foot_tables(), 0, 0.0, foot_states(), _foot_scratch(), 3),
+    "release_toes": lambda: (foot_tables(), 0, foot_states(), _foot_scratch()),
+    "forward_goal": lambda: (foot_tables(), 0, _foot_scratch()),
     "smoother": lambda: (0.5,),
     "reach_limb": lambda: (
-        _foot_tables(),
+        foot_tables(),
         0,
         3,
         np.zeros(3),
@@ -859,5 +999,4 @@ WARMUP = {
         (np.zeros((1, 3)), np.ones((1, 4, 4))),
         _foot_scratch(),
     ),
-    "aim_root": lambda: (np.zeros(5), 0.0, 0.0, np.zeros(5)),
 }

@@ -20,7 +20,7 @@ from footplant.clip import Clip
 from footplant.contacts.ground import Ground
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
-from footplant.live.foot_plan import BITS, FootPlanner
+from footplant.live.foot_plan import BITS, FootPlanner, ground_field, has_left
 from footplant.live.motion_set import MotionSet
 from footplant.live.settings import AIM, CONTROLLER, FOOT_PLAN
 from footplant.live.tables import GAIT, Effector, Tables, build_tables
@@ -29,7 +29,7 @@ from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
 
 if TYPE_CHECKING:
-    from footplant.live._foot_plan import FootState
+    from footplant.live._foot_plan import FootState, FootTables, GroundField
 
 Direction = Literal["straight", "left", "right"]
 DIRECTIONS = get_args(Direction)
@@ -74,10 +74,14 @@ class ControllerState:
     """(2,) seconds before which a foot without a landing in sight is not looked at again."""
     ground: Ground | None
     """What it walks on; None: a level floor at height 0."""
+    field: GroundField
+    """The same for the kernels."""
     root: NDArray
     pose: NDArray
     planted: NDArray
     """(4,) weight with which left heel, left ball, right heel and right ball are planted."""
+    rigid: NDArray
+    """(2,) bool: feet without a toe joint."""
     action: int | None = None
     """The action that is playing."""
     pending: int | None = None
@@ -110,7 +114,15 @@ class ControllerState:
     @property
     def held(self) -> NDArray:
         """(4,) bool: whether left heel, left ball, right heel and right ball are locked."""
-        bits = np.where(self.feet.flags[:, 0] == 1, 0, self.feet.flags[:, 1])
+        from footplant.live import _foot_plan as kernel
+
+        flags, ages = self.feet.flags, self.feet.times[:, kernel.TURN_AGE]
+        bits = np.where(flags[:, kernel.SWING] == 1, 0, flags[:, kernel.HELD])
+        # while a foot settles, its second point is not down yet
+        settles = (bits == 3) & (flags[:, kernel.FROZEN] == 1) & (ages < kernel.SETTLE)
+        bits = np.where(settles, 1 + flags[:, kernel.ANCHOR], bits)
+        # a foot without a toe joint whose heel is up rolls over its tip
+        bits = np.where(self.rigid & (bits == 2), 0, bits)
         return np.stack([bits & 1, bits & 2], axis=1).ravel() > 0
 
     @property
@@ -144,10 +156,14 @@ class Controller:
             CONTROLLER.rate,
         )
         limbs = [limb_of(tables.character, f"{side}_leg") for side in ("left", "right")]
-        points = [
-            tables.character.contacts.get(f"{side}_{part}", tables.character.contacts[f"{side}_ball"])
-            for side in ("left", "right") for part in ("heel", "ball", "toe")
-        ]  # fmt: skip
+        contacts = tables.character.contacts
+        points = []
+        for side, limb in zip(("left", "right"), limbs):
+            heel, ball = contacts[f"{side}_heel"], contacts[f"{side}_ball"]
+            toe = contacts.get(f"{side}_toe", ball)
+            # a foot without a toe joint rolls over its tip: over its ball, the tip would be below the ground
+            points += [heel, toe if ball.joint == limb.end else ball, toe]
+        self._rigid = np.array([points[3 * k + 1].joint == limb.end for k, limb in enumerate(limbs)])
         self._feet = foot_plan.FootTables(
             skeleton.parents,
             skeleton.offsets[None],
@@ -161,21 +177,26 @@ class Controller:
             legs=np.array([[limb.upper, limb.lower, limb.end] for limb in arms], np.int64),
             axes=np.array([limb.axis for limb in arms]),
         )
-        joints, count = len(skeleton), len(motions)
-        floats = np.zeros(36)
-        self._blend_scratch = kernel.BlendScratch(
-            np.zeros((count, joints, 4)), np.zeros((count, joints)), np.zeros(4), floats
-        )
-        self._foot_scratch = foot_plan.FootScratch(
-            np.zeros((1, joints, 3)), np.zeros((1, joints, 4)), np.zeros((2, 4, 3)), np.zeros((2, 11)), floats
-        )
+        count = len(motions)
         self._old = np.zeros(count)
+        self._blend_scratch, self._foot_scratch = _scratch(count, len(skeleton))
         self._track = np.zeros((round(FOOT_PLAN.horizon / FOOT_PLAN.interval) + 1, 2, 24))
-        self._work = (np.zeros(count), self._blend_scratch, np.zeros((1, 3)), np.zeros((1, joints, 4)),
-                      foot_plan.FootScratch(*(np.zeros_like(array) for array in self._foot_scratch)))  # fmt: skip
+        self._ahead = (self._motions, self._feet, self._work(count, len(skeleton)))
+        legs = _joints_above(skeleton.parents, [*self._feet.legs.ravel(), *self._feet.points])
+        below = _part(self._feet, legs)
+        self._legs_ahead = (
+            self._motions._replace(rotations=np.ascontiguousarray(self._motions.rotations[:, legs])),
+            below, self._work(count, len(legs)),
+        )  # fmt: skip
         self._planner = FootPlanner(
             self._feet, tables.character.height, tables.foot_acceleration, tables.shortest_stance
         )
+
+    @staticmethod
+    def _work(count: int, joints: int) -> tuple:
+        """Return the work arrays of `_foot_plan.look_ahead` for some motions and joints."""
+        blend, feet = _scratch(count, joints)
+        return np.zeros(count), blend, np.zeros((1, 3)), np.zeros((1, joints, 4)), feet
 
     @property
     def names(self) -> list[str]:
@@ -195,6 +216,8 @@ class Controller:
         ground: what it walks on (default: a level floor at height 0).
         """
         from footplant.kernels.fk import forward
+        from footplant.live import _controller as kernel
+        from footplant.live import _foot_plan as foot_plan
         from footplant.live._foot_plan import FootState
 
         first = begin or self.spec.begin or next(iter([*self.spec.idles, *self.spec.gaits]))
@@ -204,6 +227,7 @@ class Controller:
         facing = real_number(facing, "facing", MotionError)
         motion, steer = self._wanted(first, "straight")
         count, joints = len(self.tables.motions), len(self.character.skeleton)
+        field = ground_field(ground, np.array(place))
         state = ControllerState(
             now=0.0,
             numbers=np.array([0.0, place[0], place[1], facing, steer]),
@@ -215,29 +239,35 @@ class Controller:
             count=1,
             feet=FootState(
                 np.zeros((2, 8), np.int64),
-                np.zeros((2, 7)),
+                np.zeros((2, 8)),
                 np.zeros((2, 6, 6)),
                 np.zeros((2, 4, 4)),
                 np.zeros((2, 4, 3)),
                 np.zeros((2, 5, 3)),
-                np.zeros((2, 3)),
+                np.zeros((2, 4)),
                 np.zeros(4),
             ),
             aim=np.zeros(5),
             looked=np.zeros(2),
             ground=ground,
+            field=field,
             root=np.zeros((1, 3)),
             pose=np.zeros((1, joints, 4)),
             planted=np.zeros(4),
+            rigid=self._rigid,
             go_on=(motion, steer),
         )
         state.targets[0], state.steers[0], state.weights[motion] = motion, steer, 1.0
         self._set_phase(state, 0.0)
-        self._blend(state, 0.0, steer)
+        playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
+        kernel.advance(
+            self._motions, 0.0, steer, self._old, playback, self._blend_scratch, state.root[0], state.pose[0]
+        )
         scratch = self._foot_scratch
         forward(self._feet.parents, self._feet.offsets, state.root, state.pose, scratch.positions, scratch.turns)
-        self._planner.place(state.feet, scratch, state.planted, state.now, ground)
-        self._pose_feet(state, 0.0)
+        self._planner.place(state.feet, scratch, state.planted, state.now, field)
+        step = foot_plan.FeetStep(state.now, 0.0, state.planted, self._planner.far)
+        foot_plan.pose_feet(self._feet, field, step, state.feet, state.root, state.pose, scratch)
         return state
 
     def request(
@@ -353,8 +383,8 @@ class Controller:
     def _predict(self, state: ControllerState, seconds: float, effector: Effector) -> NDArray:
         """Return where an effector will be, blended, without corrections of the limbs, over a level floor."""
         count = max(round(seconds / FOOT_PLAN.interval), 1)
-        self._look_ahead(state, np.zeros((count + 1, 2, 24)), seconds / count)
-        _, _, root, pose, _ = self._work
+        self._look_ahead(state, np.zeros((count + 1, 2, 24)), seconds / count, self._ahead)
+        _, _, root, pose, _ = self._ahead[2]
         return Kinematics(Motion(self.character.skeleton, root, pose, 60.0)).point(effector.point)[0]
 
     def _leaves(self, motion: int) -> float:
@@ -408,32 +438,28 @@ class Controller:
             for array in (state.targets, state.starts, state.steers):
                 array[: state.count - expired] = array[expired : state.count]
             state.count -= expired
-        self._blend(state, seconds, None)
-        self._plan_feet(state, self._pose_feet(state, seconds))
+        events = self._frame(state, seconds)
+        if events or state.changed or state.key >= 0.0:
+            self._plan_feet(state, events)
         if state.key >= 0.0:
             self._reach(state)
 
-    def _blend(self, state: ControllerState, seconds: float, steer: float | None) -> None:
-        """Compute weights, clocks, root and the mean pose, without feet."""
+    def _frame(self, state: ControllerState, seconds: float) -> int:
+        """Compute weights, clocks, root and pose; return the events of the feet."""
         from footplant.live import _controller as kernel
         from footplant.live import _foot_plan as foot_plan
 
-        self._old[:] = state.weights
-        turning = kernel.fade(
-            state.targets, state.starts, state.steers, state.count, state.now, self.tables.fade, state.weights
+        if has_left(state.ground, state.field, state.numbers[1:3]):
+            state.field = ground_field(state.ground, state.numbers[1:3])
+        requests = foot_plan.Requests(
+            state.targets, state.starts, state.steers, state.count, self.tables.fade, state.aim
         )
         playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
-        foot_plan.aim_root(state.aim, state.now, seconds, state.numbers)
-        kernel.advance(
-            self._motions, seconds, turning if steer is None else steer, self._old, playback, self._blend_scratch,
-            state.root[0], state.pose[0],
+        step = foot_plan.FeetStep(state.now, seconds, state.planted, self._planner.far)
+        return foot_plan.show_frame(
+            self._motions, self._feet, state.field, requests, step, playback, state.feet,
+            (self._old, self._blend_scratch, self._foot_scratch), state.root, state.pose,
         )  # fmt: skip
-
-    def _pose_feet(self, state: ControllerState, seconds: float) -> int:
-        from footplant.live import _foot_plan as kernel
-
-        step = kernel.FeetStep(state.now, seconds, state.planted, self._planner.far, state.ground is None)
-        return kernel.pose_feet(self._feet, step, state.feet, state.root, state.pose, self._foot_scratch)
 
     def _plan_feet(self, state: ControllerState, events: int) -> None:
         """Plan swings: of feet that were released, after a request, and where no landing was in sight."""
@@ -461,7 +487,7 @@ class Controller:
                 if event & kernel.LOST:
                     stepping = bool(planted[: round(FOOT_PLAN.step / FOOT_PLAN.interval)].all())
                 elif event & kernel.RELEASED:
-                    wait = self._planner.stays(track[:, foot], FOOT_PLAN.interval)
+                    wait = self._planner.stays(track[:, foot])
                     if wait > 0.0:
                         times[kernel.KEEP] = now + wait
                         continue
@@ -475,7 +501,7 @@ class Controller:
             else:
                 kernel.release_toes(self._feet, foot, feet, self._foot_scratch)
             via = self._via(state, foot)
-            self._planner.swing(feet, foot, track, now, FOOT_PLAN.interval, state.ground, stepping=stepping, via=via)
+            self._planner.swing(feet, foot, track, now, state.field, stepping=stepping, via=via)
         state.changed = False
 
     def _effector(self, state: ControllerState) -> Effector | None:
@@ -483,8 +509,8 @@ class Controller:
         number = state.action
         return None if number is None or state.key < 0.0 or state.target is None else self.tables.effectors.get(number)
 
-    def _via(self, state: ControllerState, foot: int) -> tuple[float, NDArray] | None:
-        """Return when, and with which shift, a foot that is aimed meets its target."""
+    def _via(self, state: ControllerState, foot: int) -> NDArray | None:
+        """Return when, and with which shift (4,), a foot that is aimed meets its target."""
         effector = self._effector(state)
         left = state.key - state.now
         if effector is None or effector.name != f"{('left', 'right')[foot]}_foot":
@@ -492,7 +518,8 @@ class Controller:
         if not 0.5 * state.pace <= left <= AIM.before + 0.5 * state.pace:
             return None
         gap = state.target - self._predict(state, left, effector)
-        return left, gap * min(1.0, AIM.limb * self.character.height / max(float(np.linalg.norm(gap)), 1e-9))
+        share = min(1.0, AIM.limb * self.character.height / max(float(np.linalg.norm(gap)), 1e-9))
+        return np.array([left, *(share * gap)])
 
     def _reach(self, state: ControllerState) -> None:
         """Bring an aimed hand to its target around the key moment."""
@@ -513,9 +540,16 @@ class Controller:
         )  # fmt: skip
 
     def _look_ahead(
-        self, state: ControllerState, track: NDArray | None = None, interval: float = FOOT_PLAN.interval
+        self,
+        state: ControllerState,
+        track: NDArray | None = None,
+        interval: float = FOOT_PLAN.interval,
+        joints: tuple | None = None,
     ) -> NDArray:
-        """Return the blended feet of the near future (N, 2, 24), if nothing else is requested."""
+        """Return the blended feet of the near future (N, 2, 24), if nothing else is requested.
+
+        joints: motions, feet and work arrays; by default those of the legs alone, which are enough for feet.
+        """
         from footplant.live import _controller as kernel
         from footplant.live import _foot_plan as foot_plan
 
@@ -535,8 +569,46 @@ class Controller:
         requests = foot_plan.Requests(targets, starts, steers, count, self.tables.fade, state.aim)
         playback = kernel.Playback(state.weights.copy(), numbers, clocks, state.planted.copy())
         track = self._track if track is None else track
-        foot_plan.look_ahead(self._motions, self._feet, requests, state.now, interval, playback, self._work, track)
+        motions, feet, work = self._legs_ahead if joints is None else joints
+        foot_plan.look_ahead(motions, feet, requests, state.now, interval, playback, work, track)
         return track
+
+
+def _scratch(count: int, joints: int) -> tuple:
+    """Return the work arrays of blending and of feet for some motions and joints."""
+    from footplant.live import _controller as kernel
+    from footplant.live import _foot_plan as foot_plan
+
+    floats = np.zeros(36)
+    blend = kernel.BlendScratch(np.zeros((count, joints, 4)), np.zeros((count, joints)), np.zeros(4), floats)
+    return blend, foot_plan.FootScratch(
+        np.zeros((1, joints, 3)), np.zeros((1, joints, 4)), np.zeros((2, 4, 3)), np.zeros((2, 11)), floats
+    )
+
+
+def _joints_above(parents: NDArray, joints: list[int]) -> NDArray:
+    """Return some joints and all above them, in order."""
+    found = set()
+    for joint in joints:
+        while joint >= 0 and joint not in found:
+            found.add(int(joint))
+            joint = int(parents[joint])
+    return np.array(sorted(found))
+
+
+def _part(feet: FootTables, joints: NDArray) -> FootTables:
+    """Return the tables of feet for a skeleton of some of its joints."""
+    number = {-1: -1} | {int(joint): place for place, joint in enumerate(joints)}
+    parents = np.array([number[int(feet.parents[joint])] for joint in joints])
+    offsets = np.ascontiguousarray(feet.offsets[:, joints])
+    for array in (parents, offsets):
+        array.setflags(write=False)
+    return feet._replace(
+        parents=parents,
+        offsets=offsets,
+        legs=np.array([[number[int(joint)] for joint in leg] for leg in feet.legs]),
+        points=np.array([number[int(joint)] for joint in feet.points]),
+    )
 
 
 def build_controller(spec: MotionSet, clips: Mapping[str, Clip], character: Character | None = None) -> Controller:

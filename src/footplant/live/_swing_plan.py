@@ -1,0 +1,454 @@
+"""Compiled plans of a driven character's swings: when and where a foot lands, and the path to it.
+
+See `footplant.live.foot_plan` for what is planned and why, `_foot_plan` for what is done with it. A predicted foot is a
+row of `_foot_plan.look_ahead`'s track: heel, ball, toe tip, ankle, hip, rotations of foot and toes, planted points.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from footplant.kernels import jit
+from footplant.kernels.limb import UP, aim
+from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.live._foot_plan import (
+    AFTER,
+    BEFORE,
+    FIRST,
+    LANDS,
+    LENGTH,
+    LIFT,
+    LOWER,
+    LOWEST,
+    NEED,
+    SHIFT,
+    SINCE,
+    SLACK,
+    SOFT,
+    SPEED,
+    START,
+    STRAIGHT,
+    SWING,
+    TOE_LOCAL,
+    TURN_RATE,
+    TURN_SHOWN,
+    foot_states,
+    foot_tables,
+    ground_at,
+    has_toes,
+    level_ground,
+    quintic,
+    smoother,
+)
+
+# columns of a predicted foot
+HEEL, BALL, TIP, ANKLE, HIP, TURN, TOES, BITS = 0, 3, 6, 9, 12, 15, 19, 23
+SAMPLES = 13
+"""Times at which the acceleration of a path is taken."""
+
+
+class PlanLimits(NamedTuple):
+    """Limits of a character and a set of clips: `FootPlanSettings` in metres, seconds and frames of the prediction."""
+
+    interval: float
+    """Seconds between predicted frames."""
+    most: float
+    """Metres per second squared that a correction may add."""
+    touchdown: float
+    """Metres per second."""
+    touchdown_share: float
+    lasting: int
+    shortest: int
+    delay: int
+    mean: int
+    ahead: int
+    again: int
+    step: int
+    """Frames."""
+    free: float
+    """Seconds."""
+    bias: float
+    lift: float
+    clear: float
+    highest: float
+    slow: float
+    far: float
+    hardly: float
+    returns: float
+    """Metres."""
+    left_leg: float
+    right_leg: float
+    """Metres, lengths of the legs."""
+
+
+class Landing(NamedTuple):
+    """How a swing ends."""
+
+    end: np.ndarray
+    """(3, 3) the ankle's shift, its velocity and acceleration."""
+    marks: np.ndarray
+    """(3, 3) where heel, ball and toe tip will be when the foot is flat."""
+    turn: np.ndarray
+    """(3, 3) rotation vector of the foot's correction, its velocity and acceleration."""
+    toes: np.ndarray
+    """(5,) rotation of the toes relative to the foot, and what lands (heel 1, ball 2)."""
+    need: np.ndarray
+    """(1,) metres by which the body has to be lowered for the leg to reach it."""
+
+
+class PlanScratch(NamedTuple):
+    """Work arrays."""
+
+    start: np.ndarray
+    """(3, 3)"""
+    turned: np.ndarray
+    """(3, 3)"""
+    path: np.ndarray
+    """(3, 6)"""
+    tried: Landing
+    best: Landing
+
+
+@jit
+def fit_path(start, end, seconds, path):
+    """Write coefficients (3, 6), lowest first, of a path between positions, velocities and accelerations (3, 3)."""
+    t = max(seconds, 1e-6)
+    for k in range(3):
+        d = end[0, k] - start[0, k] - start[1, k] * t - 0.5 * start[2, k] * t * t
+        dv = end[1, k] - start[1, k] - start[2, k] * t
+        da = end[2, k] - start[2, k]
+        path[k, 0], path[k, 1], path[k, 2] = start[0, k], start[1, k], 0.5 * start[2, k]
+        path[k, 3] = 10.0 * d / t**3 - 4.0 * dv / t**2 + 0.5 * da / t
+        path[k, 4] = -15.0 * d / t**4 + 7.0 * dv / t**3 - da / t**2
+        path[k, 5] = 6.0 * d / t**5 - 3.0 * dv / t**4 + 0.5 * da / t**3
+
+
+@jit
+def strongest(path, seconds):
+    """Return the largest acceleration of a path, metres per second squared."""
+    most = 0.0
+    for n in range(SAMPLES):
+        square = 0.0
+        for k in range(3):
+            _, _, second = quintic(path[k], seconds * n / (SAMPLES - 1))
+            square += second * second
+        most = max(most, square)
+    return math.sqrt(most)
+
+
+@jit
+def stays(limits, own):
+    """Return the seconds for which a foot that the blend releases should still stand: it hardly moves, or returns.
+
+    own: the predicted foot (N, 24).
+    """
+    again = min(limits.again, own.shape[0] - 1)
+    body = math.hypot(own[again, HIP] - own[0, HIP], own[again, HIP + 2] - own[0, HIP + 2])
+    if _way(own, again) <= limits.slow and body <= limits.far:
+        return limits.interval
+    leaves = again
+    for n in range(again + 1):
+        if _way(own, n) > limits.hardly:
+            leaves = n - 1
+            break
+    for n in range(again + 1):
+        if own[n, BITS] > 0.0:
+            if math.hypot(own[n, BALL] - own[0, BALL], own[n, BALL + 2] - own[0, BALL + 2]) <= limits.returns:
+                leaves = max(leaves, n)
+            break
+    return leaves * limits.interval
+
+
+@jit
+def _way(own, n):
+    x, y, z = own[n, BALL] - own[0, BALL], own[n, BALL + 1] - own[0, BALL + 1], own[n, BALL + 2] - own[0, BALL + 2]
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@jit
+def plan_swing(feet, limits, ground, request, via, state, track, scratch):
+    """Write the plan of a foot that swings, from its state now on.
+
+    request: (foot, now, stepping); stepping: a step of a foot that the motion keeps planted. via (4,): seconds, and the
+    shift that the foot has to have then; negative seconds: none. track: predicted feet (N, 2, 24).
+    """
+    foot, now, stepping = request
+    start, turned, best = scratch.start, scratch.turned, scratch.best
+    own, times, levels, flags = track[:, foot], state.times[foot], state.levels[foot], state.flags[foot]
+    _read_start(state, foot, now, start, turned)
+    if times[SINCE] == now:
+        _leave(limits, own, start)
+    elif times[LENGTH] > 0.0:
+        # planned anew in the middle of a swing
+        levels[BEFORE] += smoother((now - times[START]) / times[LENGTH]) * (levels[AFTER] - levels[BEFORE])
+    last = own.shape[0] - 1
+    levels[LIFT] = levels[NEED] = 0.0
+    landing = -1
+    if via[0] < 0.0:
+        landing = _find_landing(feet, limits, ground, foot, stepping, state, own, scratch)
+    flags[LANDS] = 1 if landing >= 0 else 0
+    if landing < 0:
+        best.end[:, :] = 0.0
+        best.turn[:, :] = 0.0
+        if via[0] >= 0.0:
+            seconds = via[0]
+            best.end[0, 0], best.end[0, 1], best.end[0, 2] = via[1], via[2], via[3]
+            levels[AFTER] = levels[BEFORE]
+        else:
+            seconds = limits.free
+            later = min(int(seconds / limits.interval + 0.5), last)
+            best.end[0, 1] = ground_at(ground, own[later, ANKLE], own[later, ANKLE + 2])
+            levels[AFTER] = best.end[0, 1]
+        fit_path(start, best.end, seconds, scratch.path)
+    else:
+        seconds = landing * limits.interval
+        state.places[foot, :3] = best.marks
+        flags[FIRST] = int(best.toes[4])
+        for k in range(4):
+            state.turns[foot, TOE_LOCAL, k] = best.toes[k]
+        levels[AFTER] = 0.5 * (best.marks[0, 1] + best.marks[1, 1])
+        levels[NEED] = best.need[0]
+        fit_path(start, best.end, seconds, scratch.path)
+        levels[LIFT] = _clearance(limits, ground, own, scratch.path, landing, stepping)
+    times[START], times[LENGTH] = now, seconds
+    for k in range(3):
+        for n in range(6):
+            state.path[foot, k, n] = scratch.path[k, n]
+    fit_path(turned, best.turn, seconds, scratch.path)
+    for k in range(3):
+        for n in range(6):
+            state.path[foot, 3 + k, n] = scratch.path[k, n]
+
+
+@jit
+def _leave(limits, own, start):
+    """Let a foot that is lifted leave at the speed of the blended foot, and towards it: it does not creep off."""
+    ahead = min(limits.ahead, own.shape[0] - 1) * limits.interval
+    square = 0.0
+    for k in range(3):
+        speed = (own[1, BALL + k] - own[0, BALL + k]) / limits.interval - start[0, k] / ahead
+        square += speed * speed
+    share = min(1.0, limits.touchdown / max(math.sqrt(square), 1e-9))
+    for k in range(3):
+        start[1, k] += share * ((own[1, BALL + k] - own[0, BALL + k]) / limits.interval - start[0, k] / ahead)
+
+
+@jit
+def _read_start(state, foot, now, start, turned):
+    """Write value, velocity and acceleration (3, 3) of the foot's shift and rotation vector."""
+    places, times, vectors = state.places[foot], state.times[foot], state.vectors[foot]
+    inside = state.flags[foot, SWING] == 1 and times[SINCE] < now < times[START] + times[LENGTH]
+    tau = now - times[START]
+    for k in range(3):
+        start[0, k], start[1, k], start[2, k] = places[SHIFT, k], places[SPEED, k], 0.0
+        turned[0, k], turned[1, k], turned[2, k] = vectors[TURN_SHOWN, k], vectors[TURN_RATE, k], 0.0
+        if inside:
+            _, _, start[2, k] = quintic(state.path[foot, k], tau)
+            _, _, turned[2, k] = quintic(state.path[foot, 3 + k], tau)
+    if inside:
+        u = tau / times[LENGTH]
+        start[2, 1] += state.levels[foot, LIFT] * 32.0 * (1.0 - 6.0 * u + 6.0 * u * u) / times[LENGTH] ** 2
+
+
+@jit
+def _find_landing(feet, limits, ground, foot, stepping, state, own, scratch):
+    """Write the first landing whose path does not accelerate the foot too much, or the gentlest; return its frame.
+
+    −1: none.
+    """
+    count, least, found = own.shape[0], 1e300, -1
+    first = limits.step if stepping else limits.shortest
+    while first < count - 2:
+        lasts = True
+        for later in range(limits.lasting + 1):
+            if first + later < count and own[first + later, BITS] <= 0.0:
+                lasts = False
+        if lasts:
+            break
+        first += 1
+    for k in range(first, min(first + limits.delay, count - 2)):
+        if own[k, BITS] <= 0.0:
+            break
+        _land_at(feet, limits, ground, foot, k, state, own, scratch)
+        fit_path(scratch.start, scratch.tried.end, k * limits.interval, scratch.path)
+        strong = strongest(scratch.path, k * limits.interval)
+        if strong < least:
+            found, least = k, strong
+            scratch.best.end[:, :] = scratch.tried.end
+            scratch.best.marks[:, :] = scratch.tried.marks
+            scratch.best.turn[:, :] = scratch.tried.turn
+            scratch.best.toes[:] = scratch.tried.toes
+            scratch.best.need[:] = scratch.tried.need
+        if strong <= limits.most:
+            break
+    return found
+
+
+@jit
+def _land_at(feet, limits, ground, foot, k, state, own, scratch):
+    """Write a landing at one predicted frame: where the blended point is on average while it is planted."""
+    row, bits = own[k], int(own[k, BITS])
+    anchor = HEEL if bits & 1 else BALL
+    end = k + 1
+    bx, bz = 0.0, 0.0
+    while end < min(own.shape[0], k + limits.mean) and int(own[end, BITS]) & (1 if anchor == HEEL else 2):
+        bx += own[end, anchor] - row[anchor]
+        bz += own[end, anchor + 2] - row[anchor + 2]
+        end += 1
+    bx, bz = bx / (end - k), bz / (end - k)
+    share = min(1.0, limits.bias / max(math.hypot(bx, bz), 1e-9))
+    x, z = row[anchor] + share * bx, row[anchor + 2] + share * bz
+    # twice: the second time drawn in, if the leg does not reach
+    dx, dz = _land_on(feet, limits, ground, foot, k, (x, z), state, own, scratch)
+    if dx * dx + dz * dz > 1e-12:
+        _land_on(feet, limits, ground, foot, k, (x + dx, z + dz), state, own, scratch)
+
+
+@jit
+def _land_on(feet, limits, ground, foot, k, place, state, own, scratch):
+    """Write a landing at one predicted frame and place (x, z) of its first point.
+
+    Return by how much (x, z) that is out of the leg's reach.
+    """
+    row, bits, out = own[k], int(own[k, BITS]), scratch.tried
+    anchor = HEEL if bits & 1 else BALL
+    x, z = place
+    line = (row[BALL] - row[HEEL], row[BALL + 1] - row[HEEL + 1], row[BALL + 2] - row[HEEL + 2])
+    flat = max(math.hypot(line[0], line[2]), 1e-9)
+    ax, az = line[0] / flat, line[2] / flat
+    long = math.sqrt(line[0] * line[0] + line[1] * line[1] + line[2] * line[2])
+    tx, ty, tz = row[TIP] - row[BALL], row[TIP + 1] - row[BALL + 1], row[TIP + 2] - row[BALL + 2]
+    beyond = math.sqrt(tx * tx + ty * ty + tz * tz)
+    if anchor == BALL:
+        x, z = x - long * ax, z - long * az
+    marks = out.marks
+    for p in range(3):
+        far = 0.0 if p == 0 else long if p == 1 else long + beyond
+        marks[p, 0], marks[p, 2] = x + far * ax, z + far * az
+        marks[p, 1] = ground_at(ground, marks[p, 0], marks[p, 2])
+    mark = marks[0] if anchor == HEEL else marks[1]
+    rise = marks[1, 1] - marks[0, 1]
+    slope = math.atan2(rise, long)
+    pw, px, py, pz = exp(-slope * az, 0.0, slope * ax)
+    flat_line = (marks[1, 0] - marks[0, 0], rise, marks[1, 2] - marks[0, 2])
+    lw, lx, ly, lz = aim(line, flat_line, UP)
+    # a foot that lands on heel and ball, or whose other end would be below the ground, lands flat
+    _, pitched, _ = rotate(pw, px, py, pz, line[0], line[1], line[2])
+    pitched -= rise
+    first = 3 if (bits == 1 and pitched < 0.0) or (bits == 2 and pitched > 0.0) else bits
+    tw, ux, uy, uz = (lw, lx, ly, lz) if first == 3 else (pw, px, py, pz)
+    out.turn[:, :] = 0.0
+    out.turn[0, 0], out.turn[0, 1], out.turn[0, 2] = log(tw, ux, uy, uz)
+    rw, rx, ry, rz = multiply(tw, ux, uy, uz, row[TURN], row[TURN + 1], row[TURN + 2], row[TURN + 3])
+    # toes that are level when the foot is flat
+    fw, fx, fy, fz = multiply(lw, lx, ly, lz, row[TURN], row[TURN + 1], row[TURN + 2], row[TURN + 3])
+    ow, ox, oy, oz = multiply(lw, lx, ly, lz, row[TOES], row[TOES + 1], row[TOES + 2], row[TOES + 3])
+    tx, ty, tz = rotate(lw, lx, ly, lz, tx, ty, tz)
+    if math.hypot(tx, tz) > 1e-4:
+        aw, bx, by, bz = aim((tx, ty, tz), (tx, marks[2, 1] - marks[1, 1], tz), UP)
+        ow, ox, oy, oz = multiply(aw, bx, by, bz, ow, ox, oy, oz)
+    if first == 2:
+        fw, fx, fy, fz = rw, rx, ry, rz
+    toes = multiply(fw, -fx, -fy, -fz, ow, ox, oy, oz)
+    for n in range(4):
+        out.toes[n] = toes[n]
+    out.toes[4] = float(first)
+    if anchor == HEEL or not has_toes(feet, foot):
+        ex, ey, ez = rotate(
+            tw, ux, uy, uz, row[anchor] - row[ANKLE], row[anchor + 1] - row[ANKLE + 1], row[anchor + 2] - row[ANKLE + 2]
+        )
+    else:
+        joint, arm = feet.points[3 * foot + 1], feet.arms[3 * foot + 1]
+        bx, by, bz = rotate(toes[0], toes[1], toes[2], toes[3], arm[0], arm[1], arm[2])
+        offset = feet.offsets[0, joint]
+        ex, ey, ez = rotate(rw, rx, ry, rz, offset[0] + bx, offset[1] + by, offset[2] + bz)
+    end, start = out.end, scratch.start
+    end[0, 0], end[0, 1] = mark[0] - row[ANKLE] - ex, mark[1] - row[ANKLE + 1] - ey
+    end[0, 2] = mark[2] - row[ANKLE + 2] - ez
+    # a foot touches down as fast as the blended one, as far as that does not jolt, and one that is moved from its
+    # blended path at a speed: it does not creep to its place
+    before, after, span = own[max(k - 1, 0)], own[k + 1], (k + 1 - max(k - 1, 0)) * limits.interval
+    vx, vy = (after[anchor] - before[anchor]) / span, (after[anchor + 1] - before[anchor + 1]) / span
+    vz = (after[anchor + 2] - before[anchor + 2]) / span
+    kept = min(1.0, limits.touchdown / max(math.sqrt(vx * vx + vy * vy + vz * vz), 1e-9))
+    moved = smoother(math.hypot(end[0, 0] - start[0, 0], end[0, 2] - start[0, 2]) / limits.bias)
+    wx, wz = mark[0] - own[0, anchor] - start[0, 0], mark[2] - own[0, anchor + 2] - start[0, 2]
+    far = math.hypot(wx, wz)
+    speed = min(limits.touchdown, limits.touchdown_share * far)
+    wx, wz = speed * wx / max(far, 1e-9), speed * wz / max(far, 1e-9)
+    end[1, 0] = kept * vx + moved * (wx - kept * vx) - vx
+    end[1, 1] = kept * vy + moved * (-0.5 * speed - kept * vy) - vy
+    end[1, 2] = kept * vz + moved * (wz - kept * vz) - vz
+    end[2, 0] = end[2, 1] = end[2, 2] = 0.0
+    return _reach_for(limits, foot, state, row, out)
+
+
+@jit
+def _reach_for(limits, foot, state, row, out):
+    """Write how far the body has to be lowered at a landing; return the part (x, z) that is out of reach even then."""
+    length = limits.left_leg if foot == 0 else limits.right_leg
+    other = state.levels[1 - foot, AFTER] if state.flags[1 - foot, SWING] == 1 else state.levels[1 - foot, BEFORE]
+    level = 0.5 * (out.marks[0, 1] + out.marks[1, 1])
+    base = LOWER * min(level, other) + (1.0 - LOWER) * max(level, other)
+    dx, dy, dz = row[HIP] - row[ANKLE], row[HIP + 1] - row[ANKLE + 1], row[HIP + 2] - row[ANKLE + 2]
+    own = math.sqrt(dx * dx + dy * dy + dz * dz)
+    straight = min(max(STRAIGHT * length, own), 0.9999 * length)
+    near = min(max(SOFT * length, own + SLACK), straight)
+    x, z, above = dx - out.end[0, 0], dz - out.end[0, 2], dy + base - out.end[0, 1]
+    across = math.hypot(x, z)
+    out.need[0] = min(max(above - math.sqrt(max(near * near - across * across, 0.0)), 0.0), LOWEST * length)
+    low = above - LOWEST * length
+    widest = straight * straight - low * low
+    if widest <= 0.0 or across * across <= widest:
+        return 0.0, 0.0
+    share = 1.0 - math.sqrt(widest) / across
+    return share * x, share * z
+
+
+@jit
+def _clearance(limits, ground, own, path, count, stepping):
+    """Return how much higher a swing has to be lifted in its middle so that the sole clears the ground."""
+    wanted, highest = limits.lift if stepping else 0.0, -1e9
+    for n in range(1, count):
+        u = n / count
+        if not 0.15 < u < 0.85:
+            continue
+        sx, _, _ = quintic(path[0], n * limits.interval)
+        sy, _, _ = quintic(path[1], n * limits.interval)
+        sz, _, _ = quintic(path[2], n * limits.interval)
+        bump, above = 16.0 * u * u * (1.0 - u) * (1.0 - u), 1e9
+        for p in range(3):
+            level = ground_at(ground, own[n, 3 * p] + sx, own[n, 3 * p + 2] + sz)
+            above = min(above, own[n, 3 * p + 1] + sy - level)
+        wanted = max(wanted, limits.clear - above / bump)
+        highest = max(highest, above)
+    if highest > -1e8:
+        # a foot that the blend drags along is lifted instead
+        wanted = max(wanted, limits.lift - highest)
+    return min(wanted, limits.highest)
+
+
+def landing_scratch() -> Landing:
+    """Return work arrays of a landing."""
+    return Landing(np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(5), np.zeros(1))
+
+
+def plan_scratch() -> PlanScratch:
+    """Return work arrays of a plan."""
+    return PlanScratch(np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 6)), landing_scratch(), landing_scratch())
+
+
+def _limits():
+    return PlanLimits(0.1, 1.0, 1.0, 1.0, 1, 1, 2, 2, 1, 1, 2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.0, 2.0)
+
+
+WARMUP = {
+    "plan_swing": lambda: (
+        foot_tables(), _limits(), level_ground(), (0, 0.0, False), np.full(4, -1.0), foot_states(),
+        np.ones((6, 2, 24)), plan_scratch(),
+    ),
+    "stays": lambda: (_limits(), np.ones((6, 2, 24))[:, 0]),
+}  # fmt: skip
