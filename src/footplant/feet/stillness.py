@@ -141,14 +141,14 @@ def still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, i
 
 
 def _hold(plants: dict[str, list[Plant]], foot: dict[str, NDArray], start: int, end: int) -> None:
-    """Have one of a foot's contacts held from start to end: that of the point that moves least, longer or new.
+    """Have a contact held from start to end, longer or new: of the foot's point that moves least along the ground.
 
     foot: name of each point of the foot → (2, F, 3), as for `_joined`.
     """
     own = [plant for part in foot for plant in plants.get(part, ())]
     if any(plant.start <= start and plant.end >= end for plant in own):
         return
-    name = min(foot, key=lambda part: float(np.linalg.norm(np.ptp(foot[part][0, start:end], axis=0))))
+    name = min(foot, key=lambda part: float(np.linalg.norm(np.ptp(foot[part][0, start:end, ::2], axis=0))))
     same = plants.setdefault(name, [])
     overlaps = [min(plant.end, end) - max(plant.start, start) for plant in same]
     best = int(np.argmax(overlaps)) if same else -1

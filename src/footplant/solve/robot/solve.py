@@ -267,17 +267,17 @@ class _Problem:
             goals = self.soft.point_goals.copy(), self.soft.way_goals.copy()
             taken, factored = self.solve_stage(states, columns, balance=self.settings.balance)
             steps, times = steps + taken, times + factored
-            missed = self.missed(states)
-            if missed.max(initial=0.0) < most:
-                break
-            if len(self.solids.pairs):
+            missed, high = self.missed(states)
+            if missed.max(initial=0.0) >= most and len(self.solids.pairs):
                 found, states[:], self.reference[:] = states.copy(), start, reference
                 self.soft.point_goals[:], self.soft.way_goals[:] = goals
                 taken, factored = self.solve_stage(states, columns, balance=self.settings.balance, apart=False)
                 steps, times = steps + taken, times + factored
-                apart, missed = missed, self.missed(states)
+                apart, above = missed, high
+                missed, high = self.missed(states)
                 if missed.max(initial=0.0) > 0.5 * apart.max(initial=0.0):
-                    states[:], missed = found, apart
+                    states[:], missed, high = found, apart, above
+            missed = np.maximum(missed, self.settings.missed_height * high)
             if missed.max(initial=0.0) < most or number == self.settings.let_go:
                 break
             plants = self.goals.plants
@@ -290,8 +290,8 @@ class _Problem:
             states[:], self.reference[:] = start, reference
         return steps, times
 
-    def missed(self, states: NDArray) -> NDArray:
-        """Return how far each planted point is from its place at most, metres; some of its height counts.
+    def missed(self, states: NDArray) -> tuple[NDArray, NDArray]:
+        """Return how far each planted point is from its place at most, metres: along the ground, and in height.
 
         A foot that stands on what is lower than the planted point, on the tips of its toes, is not too high.
         """
@@ -305,18 +305,15 @@ class _Problem:
             links, places = self.hard.floor_links[foot], self.hard.floor_places[foot]
             heights = at[:, links, 2] + (turn[:, links, 2] * places).sum(axis=2) - self.hard.floor_radii[foot]
             lowest[side] = heights.min(axis=1, initial=np.inf)
-        found = []
+        found, high = [], []
         for plant in self.goals.plants:
             sole, frames = self.body.soles[plant.side], slice(plant.start, plant.end)
             place = at[frames, sole.link] + turn[frames, sole.link] @ getattr(sole, plant.part)
             off = np.abs(place - np.array(plant.place))
-            if self.body.rolls(plant.side):
-                high = np.minimum(off[:, 2], np.abs(lowest[plant.side][frames] - plant.place[2]))
-                off[:, 2] = self.settings.missed_height * high
-            else:
-                off[:, 2] = 0.0
-            found.append(float(off.max(initial=0.0)))
-        return np.array(found)
+            found.append(float(off[:, :2].max(initial=0.0)))
+            above = np.minimum(off[:, 2], np.abs(lowest[plant.side][frames] - plant.place[2]))
+            high.append(float(above.max(initial=0.0)) if self.body.rolls(plant.side) else 0.0)
+        return np.array(found), np.array(high)
 
     def shift_to_balance(self, states: NDArray) -> float:
         """Move goals, reference and states (in place) sideways to where the robot is balanced; return how far."""
