@@ -195,9 +195,6 @@ class StreamSettings:
     behind: float = 0.2
     """Seconds by which a pose may be overdue before poses are left out: beyond it, catching up would cost more time
     than there is. With 32 actors that need 0.9 of a core, 0.5 never caught up after the start."""
-    caught_up: float = 0.03
-    """Seconds by which poses may be overdue for that to end. Without it, at `behind` itself, a receiver that has been
-    stopped once shows every second pose, 0.2 s late, for good: what it leaves out is no more than what it needs."""
     rise: float = 0.1
     """Seconds of delay that the jitter buffer may gain per second: motion slows down by that fraction."""
     fall: float = 0.02

@@ -103,8 +103,6 @@ class LiveStage:
         self._agenda: list[tuple[float, int, int, Hashable]] = []
         """Heap of when something is due: an incomplete pose of a sender (0, its number, the sender), or a pose of an
         actor (1, its index). Entries whose time has changed since are left in it and skipped."""
-        self._is_behind = False
-        """Whether poses are left out until we have caught up."""
         self._senders = 0
         """Senders so far."""
 
@@ -174,9 +172,7 @@ class LiveStage:
                 self._await(sender, receiver)
                 continue
             actor = self.actors[number]
-            if late is not None:
-                self._is_behind = now + late - moment > (STREAM.caught_up if self._is_behind else STREAM.behind)
-            if late is not None and self._is_behind:
+            if late is not None and now + late - moment > STREAM.behind:
                 actor.skip(now)
             else:
                 self._shown.append(actor.show())
