@@ -44,7 +44,8 @@ TOLERATED = 0.005
 overlap is 3.0 instead of 5.0 mm and its 99th percentile frame takes 33 instead of 25 ms (`crowd_changes.py`)."""
 KEPT_SHIFT = 0.9
 """Share of the shift of a goal out of another body that the next frame starts with: of 22 mm, 2 mm is left after
-0.7 s at 30 Hz. At 0, the shift has to be found again by two more rounds at every frame."""
+0.7 s at 30 Hz. At 0, up to 22 instead of 18 characters of the fight's eight are solved in a frame, and a kicking leg
+accelerates by 386 instead of 270 m/s²."""
 BACK_IN = 0.5
 """Seconds in which a character that leant for a goal is upright again after it, to 5 %."""
 
