@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import footplant
 from editor_env import decode_poses
 from footplant import samples
 from footplant.constraints import Footplant, Position
@@ -172,10 +173,16 @@ def test_the_path_is_bent_and_clips_are_blended(session):
     assert bent.motion.root[-1, 0] > CLIP.motion.root[-1, 0] + 0.2
     assert scene.path_points(bent) == [list(point) for point in bent.path]
     session.go(session.position - 1)
-    mixed = session.do({"kind": "blend", "clips": ["sample:limp"], "weights": [0.5, 0.5]})
+    # with an uploaded clip, by the take that was chosen
+    own = session.journal.new_upload("mine.bvh", "drop")
+    own.unlink()
+    footplant.save(own, samples.load("limp"))
+    mixed = session.do({"kind": "blend", "clips": ["drop/mine.bvh"], "takes": [0], "weights": [0.5, 0.5]})
     assert len(mixed.motion) > 20
-    assert session.steps[-1].title == "Blend with limp"
+    assert session.steps[-1].title == "Blend with mine.bvh"
     assert drift(mixed) < 2.0
+    with pytest.raises(ConstraintError, match="take"):
+        session.do({"kind": "blend", "clips": ["drop/mine.bvh"], "takes": [0, 1], "weights": [0.5, 0.5]})
 
 
 def test_objects_are_placed_in_the_scene(session):

@@ -129,7 +129,8 @@ def _as_text(value: Any) -> str:
         return ", ".join(_as_text(entry) for entry in value)
     if isinstance(value, dict):
         return _as_text(value.get("joint", value.get("point", "")))
-    return str(value).removeprefix("sample:").replace("_", " ")
+    # an uploaded file without the folder of its drop
+    return str(value).removeprefix("sample:").rpartition("/")[2].replace("_", " ")
 
 
 def ready(state: EditorState, progress: Progress | None = None) -> Manipulation:
