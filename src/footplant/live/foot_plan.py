@@ -28,6 +28,8 @@ FLAT = 1e5
 PATCH, CELL, MOVED = 4.5, 0.025, 1.0
 """Metres: half the width and the spacing of the grid to which any other ground is sampled around a character, and how
 far it may go from its centre before that is done anew. Edges of such a ground are smeared over one cell."""
+SETTLED = 1.0
+"""Seconds for which the feet of a new character have stood."""
 NO_VIA = np.full(4, -1.0)
 
 
@@ -93,6 +95,8 @@ class FootPlanner:
             state.turns[foot, kernel.TOE_LOCAL] = (1.0, 0.0, 0.0, 0.0)
             if held:
                 kernel.land(self.feet, foot, now, state, scratch, held)
+                # it has stood for long: a flat foot is settled, and one on its heel may come down at once
+                state.times[foot, kernel.TURN_AGE] = SETTLED
             else:
                 kernel.lift(self.feet, foot, now, state, scratch)
                 state.path[foot] = 0.0
