@@ -246,7 +246,7 @@ def start_of(state: EditorState) -> tuple[tuple[float, float], float]:
 def driven_ground(state: EditorState) -> Ground | None:
     """Return the ground on which a character is driven: the scene's; None for a level floor at height 0."""
     level = level_of(state)
-    return state.ground or (Plane((0.0, level, 0.0)) if level else None)
+    return state.ground or (Plane((0.0, level, 0.0)) if abs(level) > 1e-6 else None)
 
 
 def level_of(state: EditorState) -> float:
