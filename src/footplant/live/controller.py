@@ -264,7 +264,11 @@ class Controller:
             self._motions, 0.0, steer, self._old, playback, self._blend_scratch, state.root[0], state.pose[0]
         )
         scratch = self._foot_scratch
-        forward(self._feet.parents, self._feet.offsets, state.root, state.pose, scratch.positions, scratch.turns)
+        # the kernel is compiled ahead for arrays of motions, which are read-only
+        root, pose = state.root.view(), state.pose.view()
+        root.setflags(write=False)
+        pose.setflags(write=False)
+        forward(self._feet.parents, self._feet.offsets, root, pose, scratch.positions, scratch.turns)
         self._planner.place(state.feet, scratch, state.planted, state.now, field)
         step = foot_plan.FeetStep(state.now, 0.0, state.planted, self._planner.far)
         foot_plan.pose_feet(self._feet, field, step, state.feet, state.root, state.pose, scratch)
