@@ -1,6 +1,6 @@
 """Flights of real jumps, runs and flips on six bodies: parabolas of the centre of mass, and angular momentum.
 
-Usage: python benchmarks/flights.py DATA [--clips NAME,…]
+Usage: python benchmarks/flights.py DATA [--clips NAME,…] [--json]
 
 For each clip and body, over all its flights: the largest distance of the centre of mass from the best parabola with the
 clip's gravity at the body's size (mm), the same with `--dynamic` and the clip's gravity itself, how fast the body turns
@@ -11,6 +11,8 @@ mean over a flight, beside the source's. Then a jump is made 40 cm longer.
 from __future__ import annotations
 
 import argparse
+import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,7 @@ from footplant.quality.flight import (
     turning_speeds,
 )
 from footplant.skeleton import Character
+from timing import print_figures
 
 CLIPS = {
     "jump 16_01": "bvh/cmu/16_01.bvh",
@@ -64,7 +67,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("data", type=Path)
     parser.add_argument("--clips", default="")
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     options = parser.parse_args()
+    tell = partial(print, file=sys.stderr if options.json else sys.stdout, flush=True)
     table = []
     for name, file in CLIPS.items():
         if options.clips and not any(part in name for part in options.clips.split(",")):
@@ -77,7 +82,7 @@ def main() -> None:
         gravity = flight_gravity(kinematics, clip.character, phases)
         own = turning(clip.motion, clip.character, phases)
         off = off_parabola(clip.motion, clip.character, phases, gravity)
-        print(f"{name}: {len(phases)} flights, g = {gravity:.2f} m/s²; {off:.1f} mm, {own[0]:.0f} ± {own[1]:.0f} °/s")
+        tell(f"{name}: {len(phases)} flights, g = {gravity:.2f} m/s²; {off:.1f} mm, {own[0]:.0f} ± {own[1]:.0f} °/s")
         for body in BODIES:
             found = []
             for dynamic in (False, True):
@@ -87,20 +92,20 @@ def main() -> None:
                 if not dynamic:
                     found += turning(result.motion, result.character, phases)
             plain, speed, change, right = found
-            print(
-                f"   {body:18} {plain:5.1f} mm  dynamic {right:5.1f} mm  {speed:5.0f} ± {change:4.0f} °/s", flush=True
-            )
+            tell(f"   {body:18} {plain:5.1f} mm  dynamic {right:5.1f} mm  {speed:5.0f} ± {change:4.0f} °/s")
             table.append([plain, right, change / max(own[1], 1.0)])
         result = footplant.jump(clip, longer=0.4)
         after = result.report.after
         assert after is not None
         assert after.flight is not None
         drift = 0.0 if after.worst_plant is None else after.worst_plant.drift
-        print(f"   40 cm longer: {after.flight.worst:.1f} mm, drift {drift:.2f} mm")
-    worst, median = np.max(table, axis=0), np.median(table, axis=0)
-    print("off a parabola, dynamic, change of momentum over the source's:")
-    print("   worst ", " ".join(f"{value:6.2f}" for value in worst))
-    print("   median", " ".join(f"{value:6.2f}" for value in median))
+        tell(f"   40 cm longer: {after.flight.worst:.1f} mm, drift {drift:.2f} mm")
+    figures = {}
+    names = ("off a parabola, mm", "off a parabola, dynamic, mm", "change of angular momentum over the source's")
+    for number, name in enumerate(names):
+        column = [row[number] for row in table]
+        figures |= {f"{name}, median": float(np.median(column)), f"{name}, worst": float(np.max(column))}
+    print_figures(figures, as_json=options.json)
 
 
 if __name__ == "__main__":

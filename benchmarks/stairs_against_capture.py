@@ -11,7 +11,9 @@ the last landing of such steps.
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, find_contacts
 from footplant.kinematics import Kinematics
 from terrain_walks import joint_angles
+from timing import print_figures
 
 CAPTURES = {"13_35": "bvh/cmu/13_35.bvh", "14_23": "bvh/cmu/14_23.bvh"}
 WALKS = {
@@ -168,13 +171,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("data", type=Path)
     parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     options = parser.parse_args()
+    tell = partial(print, file=sys.stderr if options.json else sys.stdout, flush=True)
     table: dict[tuple[str, str], list[list[float]]] = {}
     for person, file in CAPTURES.items():
         captured = footplant.load(options.data / file)
         contacts = find_contacts(captured)
         rise, run = stairs_of(contacts)
-        print(f"{person}: rise {100 * rise:.1f} cm, run {100 * run:.1f} cm")
+        tell(f"{person}: rise {100 * rise:.1f} cm, run {100 * run:.1f} cm")
         drawn = {f"captured: CMU {person}": captured}
         for name, way in WAYS.items():
             rows = {f"captured {person}": figures(captured, contacts, way, rise, upright_lean(captured))}
@@ -189,14 +194,17 @@ def main() -> None:
                     drawn[f"made from the level walk CMU {walk}"] = result.clip
             for label, row in rows.items():
                 if row is not None:
-                    print(f"{name:5}{label:22}", " ".join(f"{value:8.2f}" for value in row), flush=True)
+                    tell(f"{name:5}{label:22}", " ".join(f"{value:8.2f}" for value in row))
                     table.setdefault((name, "captured" if label.startswith("captured") else "made"), []).append(row)
         if options.pictures is not None:
             options.pictures.mkdir(parents=True, exist_ok=True)
             picture(drawn, options.pictures / f"stairs_{person}.png")
-    print(f"\n{'medians':27}", "; ".join(NAMES))
-    for (name, kind), values in table.items():
-        print(f"{name:5}{kind:22}", " ".join(f"{value:8.2f}" for value in np.median(values, axis=0)))
+    medians = {
+        f"{name}, {kind}: {figure}": float(value)
+        for (name, kind), values in table.items()
+        for figure, value in zip(NAMES, np.median(values, axis=0))
+    }
+    print_figures(medians, as_json=options.json)
 
 
 if __name__ == "__main__":
