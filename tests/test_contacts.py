@@ -587,6 +587,9 @@ def test_lead_in_frames():
     assert lead_in(late, 120.0, height) == 14
     gradual = np.concatenate([places[:1] - np.array([0.0, 0.9, 0.5]) * share for share in (1.0, 0.75, 0.5, 0.25)])
     assert lead_in(np.concatenate([gradual, places]), 120.0, height) == 4
+    # the last steps into the motion are jumps, but not five times as far as the fastest joint goes later
+    slowing = np.concatenate([places[:1] - np.array([0.0, 0.9, 0.5]) * share for share in (1.0, 0.3, 0.15)])
+    assert [lead_in(np.concatenate([slowing, places]), 120.0, height, eased=eased) for eased in (False, True)] == [1, 3]
     jump_later = np.concatenate([places[:40], places[40:] + [2.0, 0.0, 0.0]])
     assert lead_in(jump_later, 120.0, height) == 0
     dash = np.arange(60)[:, None, None] * np.array([0.0, 0.0, 0.4]) + places[:1]

@@ -39,7 +39,7 @@ def on_one_character(clips: Sequence[Clip], character: Character | None = None) 
     for clip in clips:
         if len(clip.motion) < 2:
             raise MotionError(f"expected a clip of at least 2 frames, got {len(clip.motion)} in {clip.name!r}")
-        lead = lead_in_frames(clip)
+        lead = lead_in_frames(clip, eased=True)
         clip = replace(clip, motion=clip.motion[lead:])
         if clip.motion.offsets is not None or not same_skeleton(clip.character.skeleton, target.skeleton):
             clip = replace(clip, motion=retarget(clip, target).motion, character=target, layout=None)

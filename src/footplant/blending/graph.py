@@ -122,7 +122,7 @@ def build_graph(
     for number, clip in enumerate(clips):
         if progress:
             progress(clip.name, 0.5 * number / len(clips))
-        lead = lead_in_frames(clip)
+        lead = lead_in_frames(clip, eased=True)
         motion = clip.motion[lead:]
         if not same_skeleton(clip.character.skeleton, character.skeleton) or motion.offsets is not None:
             motion = transfer(motion, clip.character, character)

@@ -162,7 +162,7 @@ def loop(
     """
     clip, cycles = as_clip(clip), whole_number(cycles, "cycles", MotionError, low=1, high=10_000)
     chosen_method(method)
-    lead = lead_in_frames(clip)
+    lead = lead_in_frames(clip, eased=True)
     clip = replace(clip, motion=clip.motion[lead:])
     start, stop = find_loop(clip) if ends is None else ends
     cut, character = cut_loop(clip.motion, clip.character, start, stop), clip.character

@@ -108,17 +108,19 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
     return list(pairwise([0, *(np.flatnonzero(jumps) + 1).tolist(), frames]))
 
 
-def lead_in_frames(clip: Clip) -> int:
+def lead_in_frames(clip: Clip, *, eased: bool = False) -> int:
     """Return the number of lead-in frames of a clip, 0 if there are none: see `lead_in`."""
-    return lead_in(Kinematics(clip.motion).positions, clip.motion.fps, clip.character.height or USUAL_HEIGHT)
+    positions, height = Kinematics(clip.motion).positions, clip.character.height or USUAL_HEIGHT
+    return lead_in(positions, clip.motion.fps, height, eased=eased)
 
 
-def lead_in(positions: NDArray, fps: float, height: float) -> int:
+def lead_in(positions: NDArray, fps: float, height: float, *, eased: bool = False) -> int:
     """Return how many initial frames do not belong to the motion: an added T-pose, or a capture not yet running.
 
     positions: (F, P, 3) metres, of joints. A lead-in ends within the first second in a jump: some joint moves faster
     than a body can, five times as far as any joint usually moves in the rest of the clip. Before it, the pose is held,
-    or jumps as well.
+    or jumps as well. Some converters ease from the T-pose into the motion over a few frames; with `eased`, they belong
+    to the lead-in: for edits that drop it. Where it is kept, they are part of the motion, which stays continuous.
     """
     positions, fps, height = _checked(positions, fps, height)
     if len(positions) < 4 or not positions.shape[1]:
@@ -132,9 +134,8 @@ def lead_in(positions: NDArray, fps: float, height: float) -> int:
     found = np.flatnonzero(jumps & apart)
     if not len(found):
         return 0
-    # some converters ease from the T-pose into the motion over a few frames: all of them are jumps
     end = int(found[-1]) + 1
-    while end < first and steps[end] > max(JUMP, JUMP_SPEED / fps):
+    while eased and end < first and steps[end] > max(JUMP, JUMP_SPEED / fps):
         end += 1
     return end
 
