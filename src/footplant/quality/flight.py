@@ -109,15 +109,17 @@ def _playing_speed(fall: float) -> float | None:
 
 def fit_parabola(center: NDArray, fps: float, gravity: float = GRAVITY) -> tuple[float, float, float]:
     """Return the largest distances of places (F, 3) from parabolas with g and with any g, metres, and the latter g."""
+    # about the middle of a flight, 1, t and t² less its mean are orthogonal: no system is solved
     time = (np.arange(len(center)) - 0.5 * (len(center) - 1)) / fps
-    lines = np.stack([np.ones_like(time), time], axis=1)
-    fallen = center + 0.5 * gravity * time[:, None] ** 2 * [0.0, 1.0, 0.0]
-    off = fallen - lines @ np.linalg.lstsq(lines, fallen, rcond=None)[0]
-    curves = np.column_stack([lines, 0.5 * time**2])
-    found = np.linalg.lstsq(curves, center, rcond=None)[0]
-    free = center - curves @ found
+    bow = time**2 - np.mean(time**2)
+    fallen = center + 0.5 * gravity * bow[:, None] * [0.0, 1.0, 0.0]
+    bend, slope = (
+        np.einsum("f,fx->x", shape, center) / max(float(np.dot(shape, shape)), 1e-300) for shape in (bow, time)
+    )
+    straight = np.mean(center, axis=0) + time[:, None] * slope
+    off, free = fallen - straight, center - straight - bow[:, None] * bend
     given, any_g = (float(np.linalg.norm(each, axis=1).max()) for each in (off, free))
-    return given, any_g, -float(found[2, 1])
+    return given, any_g, -2.0 * float(bend[1])
 
 
 def flight_phases(flying: NDArray) -> list[tuple[int, int]]:

@@ -61,9 +61,8 @@ def smoothness(
     return Smoothness(
         jerk=jerk,
         peak_acceleration=peak,
-        joint_jerk_rms=float(np.sqrt(rotation_jerk @ rotation_jerk / len(rotation_jerk))) * scale
-        if len(rotation_jerk)
-        else None,
+        # not by a product of BLAS: its threads would be woken for it, and spin through all that follows
+        joint_jerk_rms=float(np.sqrt(np.mean(np.square(rotation_jerk)))) * scale if len(rotation_jerk) else None,
         joint_jerk_p95=_percentile(rotation_jerk, 0.95) * scale if len(rotation_jerk) else None,
     )
 
