@@ -123,6 +123,12 @@ class Job(Page):
         after = self.history()[: self.state()["document"]["position"]]
         assert after == before, f"{before} came back as {after}"
 
+    def repair(self) -> None:
+        """Fix skating, floating and penetration, as the first edit."""
+        self.tab("edit")
+        self.page.click("#repair")
+        self.edited(1)
+
     def export(self, ending: str) -> Path:
         """Export by the button; return the file."""
         self.page.select_option("#export-format", ending)
@@ -211,9 +217,7 @@ def open_amc_with_its_asf(job: Job) -> Path:
     job.page.click("#drop-open")
     job.wait("() => window.__fp.state().figure.clip.includes('35')")
     job.settle()
-    job.tab("edit")
-    job.page.click("#repair")
-    job.edited(1)
+    job.repair()
     job.judged = DATA / "asf_amc" / "35_01.amc"
     return job.export("bvh")
 
@@ -223,9 +227,7 @@ def solve_markers(job: Job) -> Path:
     job.page.click("#drop-open")
     job.wait("() => window.__fp.state().figure.clip === 'Gait'")
     job.settle()
-    job.tab("edit")
-    job.page.click("#repair")
-    job.edited(1)
+    job.repair()
     # the detector of `measure` counts the rolling of captured feet, which repair leaves
     job.drift = 15.0
     return job.export("bvh")
@@ -300,9 +302,7 @@ def keep_what_was_driven(job: Job) -> Path:
     job.page.click("#keep-drive")
     job.wait("() => window.__fp.state().figure.clip === 'recording'")
     job.settle()
-    job.tab("edit")
-    job.page.click("#repair")
-    job.edited(1)
+    job.repair()
     # a busy machine plays unevenly, and is recorded as it played
     job.drift = 15.0
     return job.export("glb")
@@ -326,9 +326,7 @@ def drive_with_own_clips(job: Job) -> Path:
     job.page.click("#keep-drive")
     job.wait("() => window.__fp.state().figure.clip === 'recording'")
     job.settle()
-    job.tab("edit")
-    job.page.click("#repair")
-    job.edited(1)
+    job.repair()
     # a busy machine plays unevenly, and is recorded as it played
     job.drift = 15.0
     return job.export("glb")
