@@ -122,6 +122,19 @@ def from_unity(values, fresh, age, farthest, unit, within, places, turns, presen
 
 
 @jit
+def to_unity(bones, starts, floats):
+    """Write the seven numbers of each bone, as Unity has them, to the words of a datagram from `starts` (B,) on.
+
+    bones: (B, 7) position (m) and rotation (w, x, y, z) in the parent, right-handed.
+    """
+    for b in range(bones.shape[0]):
+        n = starts[b]
+        x, y, z, w, i, j, k = bones[b]
+        floats[n], floats[n + 1], floats[n + 2] = x, y, -z
+        floats[n + 3], floats[n + 4], floats[n + 5], floats[n + 6] = -i, -j, k, w
+
+
+@jit
 def local_from_world(parents, sensors, world, out):
     """Write local rotations (J, 4) of joints from the world rotations (N, 4) of their sensors; sensors: (J,)."""
     for j in range(parents.shape[0]):
@@ -183,6 +196,7 @@ WARMUP = {
         np.zeros((1, 7)), np.ones(1, bool), np.zeros(1, np.int64), 1.0, 0.1, 1, np.zeros((1, 3)), np.zeros((1, 4)),
         np.zeros(1, bool), np.zeros(1, bool),
     ),
+    "to_unity": lambda: (np.zeros((1, 7)), np.zeros(1, np.int64), np.zeros(7, np.float32)),
     "local_from_world": lambda: (
         _frozen(np.array([-1])), np.zeros(1, np.int64), np.ones((1, 4)), np.zeros((1, 4))
     ),

@@ -266,7 +266,10 @@ class Actor:
         """Let the delay follow the jitter of all sources, slowly, within the budget."""
         budget, passed = self.settings.latency, min(max(passed, 0.0), 0.1)
         base = min(self.settings.lag if self.settings.half_life > 0 else 0.0, budget)
-        wanted = min(max(base, *(source.clock.jitter for source in self.sources)), budget)
+        wanted = base
+        for source in self.sources:
+            wanted = max(wanted, source.clock.jitter)
+        wanted = min(wanted, budget)
         change = min(max(wanted - self.delay, -STREAM.fall * passed), STREAM.rise * passed)
         self.delay = max(self.delay + change, base)
 

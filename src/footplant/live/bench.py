@@ -65,8 +65,9 @@ def measure(
         sys.executable, "-m", "footplant.live.load", "--in-port", str(inlet.port), "--out-port", str(out),
         "--actors", str(actors), "--seconds", str(seconds), *load,
     ]  # fmt: skip
-    peaks: list[tuple[float, float]] = []
-    started = time.perf_counter()
+    looks: list[tuple[float, float, float]] = []
+    """Seconds, seconds of CPU time, and megabytes."""
+    ended = False
 
     def send(shown: Shown, latest: bool) -> None:
         if latest:
@@ -74,15 +75,15 @@ def measure(
             outlet.send(encoders[number].encode(pose.root, pose.rotations, shown.time, shown.expressions), number)
 
     def status(_) -> None:
-        peaks.append((time.perf_counter() - started, resident_megabytes()))
+        nonlocal ended
+        ended = process.poll() is not None
+        looks.append((time.perf_counter(), time.process_time(), resident_megabytes()))
 
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         gc.collect()
         gc.freeze()
-        used = time.process_time()
-        latencies = perform(stage, inlet, send, stop=lambda: process.poll() is not None, status=status)
-        used = time.process_time() - used
+        latencies = perform(stage, inlet, send, stop=lambda: ended, status=status)
         results = json.loads(process.communicate()[0] or "{}")
     finally:
         gc.unfreeze()
@@ -91,15 +92,17 @@ def measure(
         inlet.close()
         outlet.close()
     poses = sum(actor.poses for actor in stage.actors)
-    settled = [size for when, size in peaks if when > 0.3 * (time.perf_counter() - started)]
+    # without the start, when the load is not there yet and tables are built, and without the end
+    settled = looks[int(0.3 * len(looks)) : -3] or looks
+    (first, used_first, size_first), (last, used_last, size_last) = settled[0], settled[-1]
     results |= {
         "within_p50_ms": 1e3 * latencies.percentile(50),
         "within_p99_ms": 1e3 * latencies.percentile(99),
-        "cpu_share": used / max(time.perf_counter() - started, 1e-9),
+        "cpu_share": (used_last - used_first) / max(last - first, 1e-9),
         "poses": poses,
         "missed": sum(actor.missed for actor in stage.actors),
         "clock_jumps": sum(actor.clock.jumps for actor in stage.actors),
-        "memory_growth_mb": settled[-1] - settled[0] if len(settled) > 1 else 0.0,
+        "memory_growth_mb": size_last - size_first,
     }
     return results
 

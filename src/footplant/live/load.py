@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import select
 import socket
 import time
@@ -167,7 +168,10 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=float, default=0.0)
     parser.add_argument("--stall", type=float, nargs=2, metavar=("AT", "LENGTH"))
     parser.add_argument("--jump", type=float, help="time at which the senders' clocks jump")
+    parser.add_argument("--core", type=int, help="run on this core alone (Linux)")
     a = parser.parse_args()
+    if a.core is not None:
+        os.sched_setaffinity(0, {a.core})
     faults = Faults(a.loss, a.delay, a.jitter, a.reorder, a.duplicate)
     stall = None if a.stall is None else (a.stall[0], a.stall[1])
     print(

@@ -80,7 +80,7 @@ class Performer:
     def frame(self, positions: NDArray, rotations: NDArray, out: NDArray) -> NDArray:
         """Return the root's position, (3,) metres; write the local rotations of the joints to `out` (J, 4)."""
         if self.plan.is_local:
-            np.take(rotations, self.sensors, axis=0, out=out, mode="clip")
+            rotations.take(self.sensors, 0, out, "clip")
         else:
             from footplant.live._bones import local_from_world
 

