@@ -1,4 +1,4 @@
-"""A driven character by random scripts over a set of raw clips: do its feet jolt, drift, sink, and do kicks hit?
+"""A driven character by random scripts over a set of raw clips: do feet jolt, drift or sink; do kicks and steps hit?
 
     python benchmarks/drive_scripts.py DATA [CLIP ...] [--requests 200] [--seeds 2] [--judge FOLDER --python PYTHON]
 
@@ -165,6 +165,29 @@ def kick_errors(controller: Controller, count: int, seed: int = 0) -> dict[str, 
     return found
 
 
+def step_errors(controller: Controller, count: int, seed: int = 0) -> dict[str, dict]:
+    """Return, for each gait and idle, what became of steps onto random places: how many were met, and how nearly.
+
+    Places are 1 to 3 m ahead of a walking character and 0.5 m to either side, and 0.2 to 0.5 m around a standing one.
+    """
+    rng, found = np.random.default_rng(seed), {}
+    for name in (*controller.spec.gaits, *controller.spec.idles):
+        here = drive(controller, [Order(name, 1.0)], fps=FPS).motion.root[-1, ::2]
+        tasks = []
+        for _ in range(count):
+            if name in controller.spec.gaits:
+                place = here + (rng.uniform(-0.5, 0.5), rng.uniform(1.0, 3.0))
+            else:
+                angle = rng.uniform(-np.pi, np.pi)
+                place = here + rng.uniform(0.2, 0.5) * np.array([np.sin(angle), np.cos(angle)])
+            script = [Order(name, 1.0), Order("step", target=tuple(place.tolist())), Order(name, 1.0)]
+            tasks += drive(controller, script, fps=FPS).aims
+        off = [1000.0 * task.residual for task in tasks if task.status == "met"]
+        states = {each: sum(task.status == each for task in tasks) for each in ("met", "missed", "unreachable")}
+        found[name] = {**states, "worst_mm": max(off, default=0.0)}
+    return found
+
+
 def _aimed(controller: Controller, gait: str, name: str, effector, target) -> tuple[int, np.ndarray]:
     """Return the frame in which an action starts, and the effector's path (F, 3) from there on."""
     state = controller.init(begin=gait)
@@ -219,6 +242,8 @@ def main() -> None:
             print(label, seed, json.dumps(figures), flush=True)
     result["kicks_mm"] = kick_errors(controller, 6)
     print("kicks, mm:", json.dumps(result["kicks_mm"]))
+    result["steps"] = step_errors(footplant.drive_set([*clips, "sample:stand"]), 20)
+    print("steps:", json.dumps(result["steps"]))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
 

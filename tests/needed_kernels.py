@@ -41,7 +41,7 @@ COMMANDS = (
     "match walk.bvh sample:run -o matrix.png",
     "graph clips -o graph.json",
     'drive set:samples --script "walk 1s, run 1s left" -o driven.glb',
-    'drive set:samples --script "stand 1s, walk 2s right, kick, run 2s, sneak 2s" --ground noise:3 -o hilly.bvh',
+    'drive set:samples --script "stand 1s, step @.1:.4, walk 2s right, kick, run 2s" --ground noise:3 -o hilly.bvh',
     "compare walk.bvh --to sample:short --keep-footsteps -o compare.png",
     "puppet --bench --actors 2 --seconds 1",
     "normalize walk.bvh -o walk.footplant",

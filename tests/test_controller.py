@@ -335,7 +335,7 @@ def test_invalid_sets_raise():
 def test_any_script_parses_or_raises(text):
     names = ["walk", "run", "kick"]
     with contextlib.suppress(FormatError):
-        assert all(order.name in names for order in parse_script(text, names))
+        assert all(order.name in (*names, "step") for order in parse_script(text, names))
 
 
 def test_scripts():
@@ -344,10 +344,13 @@ def test_scripts():
         Order("walk", 2.0), Order("run", 3.0, "left"), Order("kick"),
     )  # fmt: skip
     assert parse_script("kick @0.3:-.2:2", names) == (Order("kick", target=(0.3, -0.2, 2.0)),)
+    assert parse_script("step left @1:2.5", names) == (Order("step", None, "left", (1.0, 2.5)),)
     for text, words in (
         ("fly", "one of walk"),
         ("walk fast", "got 'fast'"),
         ("walk,,run", "got nothing"),
+        ("kick @1:2", "@x:y:z"),
+        ("step left", "a place to step to"),
         ("", "got nothing"),
     ):
         with pytest.raises(FormatError, match="request") as caught:
@@ -357,10 +360,11 @@ def test_scripts():
 
 def test_command(capsys, tmp_path):
     out = tmp_path / "driven.glb"
-    script = "walk 1s, run 1s left, kick"
+    script = "walk 1s, run 1s left, kick, step @0:7"
     assert main(["drive", "set:samples", "--script", script, "-o", str(out), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [entry["request"] for entry in told["requests"]] == ["walk", "run left", "kick"]
+    assert [entry["request"] for entry in told["requests"]] == ["walk", "run left", "kick", "step"]
+    assert [aim["request"] for aim in told["aims"]] == ["step"]
     assert told["worst_drift_mm"] < 2.0
     clip = footplant.load(out)
     assert len(clip.motion) == told["frames"]
@@ -475,8 +479,64 @@ def test_a_set_from_clips_does_not_jolt_and_aims():
         motion = Motion(controller.character.skeleton, state.root, rotation.normalize(state.pose), FPS)
         found.append(np.linalg.norm(Kinematics(motion).point(effector.point)[0] - ball))
     assert min(found) < 0.02
+    assert state.aimed.status == "met"
+    np.testing.assert_allclose(state.aimed.residual, min(found), atol=1e-6)
     with pytest.raises(MotionError, match="target for an action"):
         controller.request(state, "walk", target=(0.0, 0.0, 0.0))
+
+
+def sole(controller, done, side, seconds):
+    """Return the middle between heel and ball of a foot at a time, (3,)."""
+    kinematics, frame = Kinematics(done.motion), round(seconds * FPS)
+    return np.mean(
+        [kinematics.point(controller.character.contacts[f"{side}_{end}"])[frame] for end in ("heel", "ball")], axis=0
+    )
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_walking_character_steps_onto_marks(side):
+    """Two feet in turn on marks beside its way, and it walks on."""
+    controller = full()
+    other = "right" if side == "left" else "left"
+    places = [(0.25, 2.6), (0.1, 3.3)]
+    script = [Order("walk", 0.8), Order("step", None, side, places[0]), Order("step", None, other, places[1])]
+    done = drive(controller, [*script, Order("walk", 1.0)])
+    assert [aim.status for aim in done.aims] == ["met", "met"]
+    for aim, foot, place in zip(done.aims, (side, other), places):
+        assert aim.effector == f"{foot}_foot"
+        assert aim.residual < 0.005
+        # 0.15 s after it has landed, the foot is flat
+        off = sole(controller, done, foot, aim.seconds + 0.15)[::2] - place
+        np.testing.assert_allclose(np.linalg.norm(off), aim.residual, atol=1e-3)
+    root = done.motion.root
+    assert np.linalg.norm(root[-1, ::2] - root[-31, ::2]) > 0.5
+    most, _ = limits(full)
+    assert peaks(done.motion, controller.character)[0] <= 1.5 * most
+
+
+def test_a_standing_character_steps_onto_a_stone():
+    """The foot is on it, at its height; the body and the other foot follow. What is too far is not tried."""
+    controller = full()
+    state = controller.init(begin="stand")
+    near = controller.request(state, "step", "left", target=(0.15, 0.12, 0.4))
+    far = controller.request(state, "step", target=(0.0, 3.0))
+    for _ in range(180):
+        controller.step(state, 1.0 / FPS)
+    assert near.status == "met"
+    assert near.residual < 1e-3
+    assert far.status == "unreachable"
+    assert not state.busy
+    for end in ("heel", "ball"):
+        assert abs(controller.place(state, f"left_{end}")[1] - 0.12) < 1e-3
+        assert controller.place(state, f"right_{end}")[2] > 0.2
+    # what is asked for in between ends it
+    late = controller.request(state, "step", target=(0.2, 0.6))
+    controller.step(state, 1.0 / FPS)
+    controller.request(state, "walk")
+    assert late.status == "interrupted"
+    for wrong, words in ((None, "target for a step"), ((1.0,), "got 1 numbers")):
+        with pytest.raises(MotionError, match=words):
+            controller.request(state, "step", target=wrong)
 
 
 def soles_stay_above(motion, character, ground):

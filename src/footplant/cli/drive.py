@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from footplant.cli.solving import Out, Overwrite, check_targets, solving
 
 if TYPE_CHECKING:
     from footplant.contacts.ground import Ground
+    from footplant.live.aimed_steps import Aimed
     from footplant.live.controller import Controller
     from footplant.live.motion_set import MotionSet
 
@@ -140,13 +141,28 @@ def drive(
         "mean_drift_mm": quality.mean_drift,
         "below_ground_mm": quality.penetration_worst,
     }
+    aims = [_told(aim) for aim in done.aims]
     if json:
         requests = [{"seconds": seconds, "request": request} for seconds, request in done.requests]
         motions = [{"name": name, "kind": kind, "what": what} for name, kind, what in known_kinds(controller)]
-        facts["motions"] = motions
+        facts["motions"], facts["aims"] = motions, aims
         print_json({"command": "drive", "input": motion_set, "output": out, "requests": requests, **facts})
         return
     print_facts(f"drive: {motion_set} → {out}", {key.replace("_", " "): value for key, value in facts.items()})
     if clips:
         print_table("Clips", ("name", "kind", "what"), known_kinds(controller))
     print_table("Requests", ("#at, s", "request"), [(f"{seconds:.2f}", request) for seconds, request in done.requests])
+    if aims:
+        rows = [
+            tuple("" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value) for value in row)
+            for row in (aim.values() for aim in aims)
+        ]
+        print_table("Targets", ("request", "with", "status", "#at, s", "#off, mm"), rows)
+
+
+def _told(aim: Aimed) -> dict[str, Any]:
+    """Return what became of a request with a target."""
+    off = None if aim.residual is None else 1000.0 * aim.residual
+    return {
+        "request": aim.name, "effector": aim.effector, "status": aim.status, "seconds": aim.seconds, "residual_mm": off
+    }  # fmt: skip

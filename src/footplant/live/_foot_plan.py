@@ -183,7 +183,7 @@ class Requests(NamedTuple):
     fade: float
     """Seconds of a transition."""
     aim: np.ndarray
-    """(5,) start and length, seconds; x, z, metres, and radians by which the root is moved over that time."""
+    """(A, 5) start and length, seconds; x, z, metres, and radians by which the root is moved over that time."""
 
 
 @jit
@@ -225,13 +225,13 @@ def spring(body, place, goal, half_life, seconds):
 
 @jit
 def aim_root(aim, now, seconds, numbers):
-    """Move and turn the root by what it has to be moved between two times so that an action meets its target."""
-    if aim[1] <= 0.0:
-        return
-    share = smoother((now - aim[0]) / aim[1]) - smoother((now - seconds - aim[0]) / aim[1])
-    numbers[X] += share * aim[2]
-    numbers[Z] += share * aim[3]
-    numbers[FACING] += share * aim[4]
+    """Move and turn the root by what it has to be moved between two times so that actions meet their targets."""
+    for row in aim:
+        if row[1] > 0.0:
+            share = smoother((now - row[0]) / row[1]) - smoother((now - seconds - row[0]) / row[1])
+            numbers[X] += share * row[2]
+            numbers[Z] += share * row[3]
+            numbers[FACING] += share * row[4]
 
 
 @jit
@@ -974,7 +974,7 @@ def _ahead_arguments():
     )  # fmt: skip
     playback = Playback(np.ones(1), np.zeros(5), np.zeros(1), np.zeros(4))
     scratch = BlendScratch(np.ones((1, 4, 4)), np.ones((1, 4)), np.zeros(4), np.zeros(36))
-    requests = Requests(np.zeros(1, np.int64), np.zeros(1), np.zeros(1), 1, 1.0, np.zeros(5))
+    requests = Requests(np.zeros(1, np.int64), np.zeros(1), np.zeros(1), 1, 1.0, np.zeros((1, 5)))
     work = (np.zeros(1), scratch, np.zeros((1, 3)), pose, _foot_scratch())
     return tables, foot_tables(), requests, 0.0, 0.02, playback, work, np.zeros((1, 2, 24))
 

@@ -169,12 +169,15 @@ def _way(own, n):
 
 
 @jit
-def plan_swing(feet, limits, ground, request, via, state, track, scratch):
-    """Write the plan of a foot that swings, from its state now on.
+def plan_swing(feet, limits, ground, request, aims, state, track, scratch):
+    """Write the plan of a foot that swings, from its state now on; return whether it lands at a goal.
 
-    request: (foot, now, stepping); stepping: a step of a foot that the motion keeps planted. via (4,): seconds, and the
-    shift that the foot has to have then; negative seconds: none. track: predicted feet (N, 2, 24).
+    request: (foot, now, stepping); stepping: a step of a foot that the motion keeps planted. aims: via (4,), seconds,
+    and the shift that the foot has to have then, and goal (4,), the place of the sole's middle (a height below the
+    ground is the ground's) and the seconds in which the foot will land there; negative seconds: none. track: predicted
+    feet (N, 2, 24).
     """
+    via, goal = aims
     foot, now, stepping = request
     start, turned, best = scratch.start, scratch.turned, scratch.best
     own, times, levels, flags = track[:, foot], state.times[foot], state.levels[foot], state.flags[foot]
@@ -188,7 +191,7 @@ def plan_swing(feet, limits, ground, request, via, state, track, scratch):
     levels[LIFT] = levels[NEED] = 0.0
     landing = -1
     if via[0] < 0.0:
-        landing = _find_landing(feet, limits, ground, foot, stepping, state, own, scratch)
+        landing = _find_landing(feet, limits, ground, (foot, stepping), goal, state, own, scratch)
     flags[LANDS] = 1 if landing >= 0 else 0
     if landing < 0:
         best.end[:, :] = 0.0
@@ -221,6 +224,31 @@ def plan_swing(feet, limits, ground, request, via, state, track, scratch):
     for k in range(3):
         for n in range(6):
             state.path[foot, 3 + k, n] = scratch.path[k, n]
+    return landing >= 0 and _meets(limits, landing, goal)
+
+
+@jit
+def _meets(limits, landing, goal):
+    """Return whether a landing (frame) is the one that has a goal: a foot's other landings are farther away."""
+    return goal[3] >= 0.0 and landing * limits.interval > goal[3] - 0.5 * limits.step * limits.interval
+
+
+@jit
+def beyond(feet, limits, ground, request, goal, state, track, scratch):
+    """Return by how many metres a goal is out of the leg's reach; request: (foot, frame of the landing)."""
+    foot, k = request
+    own = track[:, foot]
+    dx, dz = _land_on(feet, limits, ground, foot, k, _place_of(own[k], goal), state, own, scratch)
+    return math.hypot(dx, dz)
+
+
+@jit
+def _place_of(row, goal):
+    """Return x, z and least height of a foot's first point so that the middle of its flat sole is at a goal."""
+    x, y, z = row[BALL] - row[HEEL], row[BALL + 1] - row[HEEL + 1], row[BALL + 2] - row[HEEL + 2]
+    half = 0.5 * math.sqrt(x * x + y * y + z * z) / max(math.hypot(x, z), 1e-9)
+    half = -half if int(row[BITS]) & 1 else half
+    return goal[0] + half * x, goal[2] + half * z, goal[1]
 
 
 @jit
@@ -254,13 +282,16 @@ def _read_start(state, foot, now, start, turned):
 
 
 @jit
-def _find_landing(feet, limits, ground, foot, stepping, state, own, scratch):
+def _find_landing(feet, limits, ground, request, goal, state, own, scratch):
     """Write the first landing whose path does not accelerate the foot too much, or the gentlest; return its frame.
 
-    −1: none.
+    request: (foot, stepping). −1: none.
     """
+    foot, stepping = request
     count, least, found = own.shape[0], 1e300, -1
     first = limits.step if stepping else limits.shortest
+    if stepping and goal[3] >= 0.0:
+        first = max(int(goal[3] / limits.interval + 0.5), limits.shortest)
     while first < count - 2:
         lasts = True
         for later in range(limits.lasting + 1):
@@ -272,7 +303,7 @@ def _find_landing(feet, limits, ground, foot, stepping, state, own, scratch):
     for k in range(first, min(first + limits.delay, count - 2)):
         if own[k, BITS] <= 0.0:
             break
-        _land_at(feet, limits, ground, foot, k, state, own, scratch)
+        _land_at(feet, limits, ground, (foot, k), goal, state, own, scratch)
         fit_path(scratch.start, scratch.tried.end, k * limits.interval, scratch.path)
         strong = strongest(scratch.path, k * limits.interval)
         if strong < least:
@@ -288,8 +319,12 @@ def _find_landing(feet, limits, ground, foot, stepping, state, own, scratch):
 
 
 @jit
-def _land_at(feet, limits, ground, foot, k, state, own, scratch):
-    """Write a landing at one predicted frame: where the blended point is on average while it is planted."""
+def _land_at(feet, limits, ground, request, goal, state, own, scratch):
+    """Write a landing at one predicted frame: at a goal, or where the blended point is on average while it is planted.
+
+    request: (foot, frame).
+    """
+    foot, k = request
     row, bits = own[k], int(own[k, BITS])
     anchor = HEEL if bits & 1 else BALL
     end = k + 1
@@ -300,22 +335,24 @@ def _land_at(feet, limits, ground, foot, k, state, own, scratch):
         end += 1
     bx, bz = bx / (end - k), bz / (end - k)
     share = min(1.0, limits.bias / max(math.hypot(bx, bz), 1e-9))
-    x, z = row[anchor] + share * bx, row[anchor + 2] + share * bz
+    x, z, least = row[anchor] + share * bx, row[anchor + 2] + share * bz, -1e9
+    if _meets(limits, k, goal):
+        x, z, least = _place_of(row, goal)
     # twice: the second time drawn in, if the leg does not reach
-    dx, dz = _land_on(feet, limits, ground, foot, k, (x, z), state, own, scratch)
+    dx, dz = _land_on(feet, limits, ground, foot, k, (x, z, least), state, own, scratch)
     if dx * dx + dz * dz > 1e-12:
-        _land_on(feet, limits, ground, foot, k, (x + dx, z + dz), state, own, scratch)
+        _land_on(feet, limits, ground, foot, k, (x + dx, z + dz, least), state, own, scratch)
 
 
 @jit
 def _land_on(feet, limits, ground, foot, k, place, state, own, scratch):
-    """Write a landing at one predicted frame and place (x, z) of its first point.
+    """Write a landing at one predicted frame and place (x, z, least height) of its first point.
 
     Return by how much (x, z) that is out of the leg's reach.
     """
     row, bits, out = own[k], int(own[k, BITS]), scratch.tried
     anchor = HEEL if bits & 1 else BALL
-    x, z = place
+    x, z, least = place
     line = (row[BALL] - row[HEEL], row[BALL + 1] - row[HEEL + 1], row[BALL + 2] - row[HEEL + 2])
     flat = max(math.hypot(line[0], line[2]), 1e-9)
     ax, az = line[0] / flat, line[2] / flat
@@ -328,7 +365,7 @@ def _land_on(feet, limits, ground, foot, k, place, state, own, scratch):
     for p in range(3):
         far = 0.0 if p == 0 else long if p == 1 else long + beyond
         marks[p, 0], marks[p, 2] = x + far * ax, z + far * az
-        marks[p, 1] = ground_at(ground, marks[p, 0], marks[p, 2])
+        marks[p, 1] = max(ground_at(ground, marks[p, 0], marks[p, 2]), least)
     mark = marks[0] if anchor == HEEL else marks[1]
     rise = marks[1, 1] - marks[0, 1]
     slope = math.atan2(rise, long)
@@ -447,8 +484,12 @@ def _limits():
 
 WARMUP = {
     "plan_swing": lambda: (
-        foot_tables(), _limits(), level_ground(), (0, 0.0, False), np.full(4, -1.0), foot_states(),
+        foot_tables(), _limits(), level_ground(), (0, 0.0, False), (np.full(4, -1.0), np.full(4, -1.0)), foot_states(),
         np.ones((6, 2, 24)), plan_scratch(),
+    ),
+    "beyond": lambda: (
+        foot_tables(), _limits(), level_ground(), (0, 1), np.full(4, -1.0), foot_states(), np.ones((6, 2, 24)),
+        plan_scratch(),
     ),
     "stays": lambda: (_limits(), np.ones((6, 2, 24))[:, 0]),
 }  # fmt: skip

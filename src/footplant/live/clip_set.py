@@ -22,7 +22,7 @@ from footplant.clip import Clip
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.live.controller import Controller, build_controller
-from footplant.live.motion_set import EFFECTORS, Action, Gait, Idle, MotionSet
+from footplant.live.motion_set import EFFECTORS, STEP, Action, Gait, Idle, MotionSet
 from footplant.live.settings import CLIP_SET
 from footplant.result import CharacterSource, ClipSource, as_character, as_clip
 
@@ -78,7 +78,7 @@ def unique_names(clips: Iterable[Clip]) -> list[str]:
     for clip in clips:
         base = "_".join(Path(clip.name or "clip").stem.replace(",", " ").split()) or "clip"
         name, count = base, 1
-        while name in found:
+        while name in found or name == STEP:
             count += 1
             name = f"{base}_{count}"
         found.append(name)

@@ -8,6 +8,7 @@ asks for a motion, `step` advances by some seconds: clocks, keys and sockets sta
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
@@ -20,11 +21,13 @@ from footplant.clip import Clip
 from footplant.contacts.ground import Ground
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
+from footplant.live.aimed_steps import FEET, LOWEST, Aimed, AimedStep, follow_steps
 from footplant.live.foot_plan import BITS, FootPlanner, ground_field, has_left
-from footplant.live.motion_set import MotionSet
+from footplant.live.motion_set import STEP, MotionSet
 from footplant.live.settings import AIM, CONTROLLER, FOOT_PLAN
 from footplant.live.tables import GAIT, Effector, Tables, build_tables
 from footplant.motion import Motion
+from footplant.rotation import normalize
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
 
@@ -69,7 +72,7 @@ class ControllerState:
     feet: FootState
     """What the feet do; see `_foot_plan`."""
     aim: NDArray
-    """(5,) how the root is moved so that an action meets its target; see `_foot_plan.Requests`."""
+    """(A, 5) how the root is moved so that actions meet their targets; see `_foot_plan.Requests`."""
     looked: NDArray
     """(2,) seconds before which a foot without a landing in sight is not looked at again."""
     ground: Ground | None
@@ -96,6 +99,10 @@ class ControllerState:
     """Whether something was requested since the feet were planned."""
     target: NDArray | None = None
     """(3,) metres, what the pending or playing action is aimed at."""
+    aimed: Aimed | None = None
+    """What is told of that."""
+    steps: list[AimedStep] = dataclasses.field(default_factory=list)
+    """Steps onto places that are not over, in their order."""
     key: float = -1.0
     """When the action's effector is at its target, seconds; negative: it is not aimed."""
     pace: float = 1.0 / 60.0
@@ -127,8 +134,8 @@ class ControllerState:
 
     @property
     def busy(self) -> bool:
-        """Whether an action is playing or pending."""
-        return self.action is not None or self.pending is not None
+        """Whether an action is playing or pending, or a step onto a place."""
+        return self.action is not None or self.pending is not None or bool(self.steps)
 
 
 class Controller:
@@ -188,7 +195,7 @@ class Controller:
             self._motions._replace(rotations=np.ascontiguousarray(self._motions.rotations[:, legs])),
             below, self._work(count, len(legs)),
         )  # fmt: skip
-        self._planner = FootPlanner(
+        self.planner = FootPlanner(
             self._feet, tables.character.height, tables.foot_acceleration, tables.shortest_stance
         )
 
@@ -200,7 +207,7 @@ class Controller:
 
     @property
     def names(self) -> list[str]:
-        """Everything that can be requested."""
+        """Everything that can be requested of the set; `motion_set.STEP` can be too."""
         return self.spec.names()
 
     def init(
@@ -247,7 +254,7 @@ class Controller:
                 np.zeros((2, 4)),
                 np.zeros(4),
             ),
-            aim=np.zeros(5),
+            aim=np.zeros((AIM.rows, 5)),
             looked=np.zeros(2),
             ground=ground,
             field=field,
@@ -269,8 +276,8 @@ class Controller:
         root.setflags(write=False)
         pose.setflags(write=False)
         forward(self._feet.parents, self._feet.offsets, root, pose, scratch.positions, scratch.turns)
-        self._planner.place(state.feet, scratch, state.planted, state.now, field)
-        step = foot_plan.FeetStep(state.now, 0.0, state.planted, self._planner.far)
+        self.planner.place(state.feet, scratch, state.planted, state.now, field)
+        step = foot_plan.FeetStep(state.now, 0.0, state.planted, self.planner.far)
         foot_plan.pose_feet(self._feet, field, step, state.feet, state.root, state.pose, scratch)
         return state
 
@@ -279,30 +286,52 @@ class Controller:
         state: ControllerState,
         name: str,
         direction: Direction = "straight",
-        target: tuple[float, float, float] | None = None,
-    ) -> None:
-        """Request a gait, an idle or an action, at any time.
+        target: tuple[float, ...] | None = None,
+    ) -> Aimed | None:
+        """Request a gait, an idle, an action or a step onto a place, at any time.
 
         Gaits and idles start at once, whatever is playing (except an action that cannot be interrupted). An action
         starts when the gait's pose matches its start, or after its `wait`; an action that still has weight is not
         restarted. direction: of a gait. target: (x, y, z) in metres that the effector of an action is to meet at its
         key moment: the character turns and steps towards it, and the limb does the rest.
+
+        "step" puts the middle of a foot on its target (x, y, z), or (x, z) on the ground; direction: which foot
+        (straight: either). Steps are taken in the order of their requests. Return what becomes of the target.
         """
         if direction not in DIRECTIONS:
             raise MotionError(f"expected a direction among {', '.join(DIRECTIONS)}; got {direction!r}")
+        if name == STEP:
+            if target is None:
+                raise MotionError("expected a target for a step, got none")
+            place = shaped(target, (len(target),), "a target", MotionError)
+            if len(place) not in (2, 3):
+                raise MotionError(f"expected (x, y, z) or (x, z) to step to, got {len(place)} numbers")
+            place = np.array([place[0], place[1] if len(place) == 3 else LOWEST, place[-1]])
+            state.steps.append(AimedStep(STEP, place, None if direction == "straight" else f"{direction}_foot"))
+            return state.steps[-1]
         if name in self.spec.actions:
             state.pending, state.requested_at = self.tables.index(name), state.now
             state.target = None if target is None else shaped(target, (3,), "a target", MotionError)
-            return
+            self._interrupt(state.aimed)
+            state.aimed = None if state.target is None else Aimed(name, state.target)
+            return state.aimed
         if target is not None:
-            raise MotionError(f"expected a target for an action only, got one for {name!r}")
+            raise MotionError(f"expected a target for an action or a step only, got one for {name!r}")
         wanted = self._wanted(name, direction)
-        state.pending = None
+        for task in (*state.steps, state.aimed):
+            self._interrupt(task)
+        state.pending, state.steps = None, []
         if state.action is not None and not self._action(state.action).interruptible:
             state.waiting = wanted
-            return
+            return None
         state.action = None
         self._go(state, *wanted)
+        return None
+
+    @staticmethod
+    def _interrupt(task: Aimed | None) -> None:
+        if task is not None and task.open:
+            task.status = "interrupted"
 
     def step(self, state: ControllerState, seconds: float) -> tuple[ControllerState, ControllerPose]:
         """Advance by some seconds; the state is changed in place and returned with the pose."""
@@ -341,7 +370,7 @@ class Controller:
         if state.pending is None or (state.action is not None and not self._action(state.action).interruptible):
             return
         number = state.pending
-        if state.weights[number] > 0.0:
+        if state.weights[number] > 0.0 or state.steps:
             return
         waited = state.now - state.requested_at
         going = self._kinds[state.targets[state.count - 1]] == GAIT
@@ -368,7 +397,10 @@ class Controller:
         # the key moment is a frame: a fast foot is at a place for one of them only
         seconds = max(round((effector.seconds - state.clocks[number]) / state.pace), 1) * state.pace
         state.key = state.now + seconds
-        state.aim[:] = state.now, seconds, 0.0, 0.0, 0.0
+        aim = state.aim[self.free_aim(state)]
+        aim[:] = state.now, seconds, 0.0, 0.0, 0.0
+        if state.aimed is not None:
+            state.aimed.effector, state.aimed.status = effector.name, "planned"
         here = state.numbers[1:3].copy()
         most = AIM.reach * self.character.height
         for round_ in range(AIM.rounds):
@@ -378,16 +410,27 @@ class Controller:
                 a, b = at[::2] - here, target[::2] - here
                 turn = np.arctan2(b[0], b[1]) - np.arctan2(a[0], a[1])
                 turn = (turn + np.pi) % (2.0 * np.pi) - np.pi
-                state.aim[4] = np.clip(turn, -AIM.turn, AIM.turn)
+                aim[4] = np.clip(turn, -AIM.turn, AIM.turn)
                 continue
-            moved = state.aim[2:4] + gap
-            state.aim[2:4] = moved * min(1.0, most / max(float(np.hypot(*moved)), 1e-9))
+            moved = aim[2:4] + gap
+            aim[2:4] = moved * min(1.0, most / max(float(np.hypot(*moved)), 1e-9))
         state.changed = True
+
+    def free_aim(self, state: ControllerState) -> int:
+        """Return the row of `ControllerState.aim` that is over, or is over first."""
+        return int((state.aim[:, 0] + state.aim[:, 1]).argmin())
+
+    def place(self, state: ControllerState, name: str) -> NDArray:
+        """Return where a contact point of the character is, (3,) metres."""
+        return self._now(state).point(self.character.contacts[name])[0]
+
+    def _now(self, state: ControllerState) -> Kinematics:
+        return Kinematics(Motion(self.character.skeleton, state.root, normalize(state.pose), 60.0))
 
     def _predict(self, state: ControllerState, seconds: float, effector: Effector) -> NDArray:
         """Return where an effector will be, blended, without corrections of the limbs, over a level floor."""
         count = max(round(seconds / FOOT_PLAN.interval), 1)
-        self._look_ahead(state, np.zeros((count + 1, 2, 24)), seconds / count, self._ahead)
+        self.look_ahead(state, np.zeros((count + 1, 2, 24)), seconds / count, self._ahead)
         _, _, root, pose, _ = self._ahead[2]
         return Kinematics(Motion(self.character.skeleton, root, pose, 60.0)).point(effector.point)[0]
 
@@ -443,10 +486,12 @@ class Controller:
                 array[: state.count - expired] = array[expired : state.count]
             state.count -= expired
         events = self._frame(state, seconds)
-        if events or state.changed or state.key >= 0.0:
+        if events or state.changed or state.key >= 0.0 or state.steps:
             self._plan_feet(state, events)
         if state.key >= 0.0:
             self._reach(state)
+        if state.steps:
+            follow_steps(self, state)
 
     def _frame(self, state: ControllerState, seconds: float) -> int:
         """Compute weights, clocks, root and pose; return the events of the feet."""
@@ -459,7 +504,7 @@ class Controller:
             state.targets, state.starts, state.steers, state.count, self.tables.fade, state.aim
         )
         playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
-        step = foot_plan.FeetStep(state.now, seconds, state.planted, self._planner.far)
+        step = foot_plan.FeetStep(state.now, seconds, state.planted, self.planner.far)
         return foot_plan.show_frame(
             self._motions, self._feet, state.field, requests, step, playback, state.feet,
             (self._old, self._blend_scratch, self._foot_scratch), state.root, state.pose,
@@ -479,19 +524,24 @@ class Controller:
             via = self._via(state, foot) if swinging else None
             planned = state.key > now and abs(times[0] + times[1] - state.key) < 1e-6
             again = (again and not planned) or (via is not None and not planned)
-            if not (again or event or (swinging and state.changed and not (flags[kernel.LANDS] and late))):
+            task = self._step_of(state, foot)
+            due = task is not None and task.own and not task.swings and not swinging
+            if not (again or event or due or (swinging and state.changed and not (flags[kernel.LANDS] and late))):
                 continue
-            if event == kernel.FAR and now < state.looked[foot]:
+            if event == kernel.FAR and now < state.looked[foot] and not due:
                 continue
-            track = self._look_ahead(state) if track is None else track
+            track = self.look_ahead(state) if track is None else track
             state.looked[foot] = now + FOOT_PLAN.again
-            stepping = False
-            if not swinging:
+            stepping = task is not None and task.own
+            if due:
+                kernel.lift(self._feet, foot, now, feet, self._foot_scratch)
+            elif not swinging:
+                stepping = False
                 planted = track[:, foot, BITS] > 0
                 if event & kernel.LOST:
                     stepping = bool(planted[: round(FOOT_PLAN.step / FOOT_PLAN.interval)].all())
                 elif event & kernel.RELEASED:
-                    wait = self._planner.stays(track[:, foot])
+                    wait = self.planner.stays(track[:, foot])
                     if wait > 0.0:
                         times[kernel.KEEP] = now + wait
                         continue
@@ -504,9 +554,19 @@ class Controller:
                 kernel.lift(self._feet, foot, now, feet, self._foot_scratch)
             else:
                 kernel.release_toes(self._feet, foot, feet, self._foot_scratch)
-            via = self._via(state, foot)
-            self._planner.swing(feet, foot, track, now, state.field, stepping=stepping, via=via)
+            via, goal = self._via(state, foot), None if task is None else task.goal(now)
+            meets = self.planner.swing(feet, foot, track, now, state.field, stepping=stepping, via=via, goal=goal)
+            if task is not None:
+                task.swings = meets
         state.changed = False
+
+    @staticmethod
+    def _step_of(state: ControllerState, foot: int) -> AimedStep | None:
+        """Return the next step that a foot takes onto a place."""
+        for task in state.steps:
+            if task.status == "planned" and task.effector == FEET[foot] and not task.landed:
+                return task
+        return None
 
     def _effector(self, state: ControllerState) -> Effector | None:
         """Return the effector of an action that is aimed."""
@@ -534,6 +594,7 @@ class Controller:
             state.key = -1.0
             return
         if effector.name.endswith("_foot"):
+            self._meet(state, effector)
             return
         before, after = (state.key - state.now) / AIM.before, (state.now - state.key) / AIM.after
         share = kernel.smoother(1.0 - max(before, after, 0.0))
@@ -542,8 +603,15 @@ class Controller:
             self._arms, side, effector.point.joint, np.asarray(effector.point.offset, float),
             state.target, share, (state.root, state.pose), self._foot_scratch,
         )  # fmt: skip
+        self._meet(state, effector)
 
-    def _look_ahead(
+    def _meet(self, state: ControllerState, effector: Effector) -> None:
+        """Note at the key moment how far the effector is from its target."""
+        if state.aimed is not None and state.aimed.open and state.now >= state.key - 0.5 * state.pace:
+            gap = self._now(state).point(effector.point)[0] - state.target
+            state.aimed.meet(state.now, float(np.linalg.norm(gap)))
+
+    def look_ahead(
         self,
         state: ControllerState,
         track: NDArray | None = None,

@@ -30,7 +30,8 @@ PATCH, CELL, MOVED = 4.5, 0.025, 1.0
 far it may go from its centre before that is done anew. Edges of such a ground are smeared over one cell."""
 SETTLED = 1.0
 """Seconds for which the feet of a new character have stood."""
-NO_VIA = np.full(4, -1.0)
+NONE = np.full(4, -1.0)
+"""No via and no goal of a swing."""
 
 
 class FootPlanner:
@@ -114,19 +115,28 @@ class FootPlanner:
 
     def swing(
         self, state: FootState, foot: int, track: NDArray, now: float, ground: GroundField, *, stepping: bool = False,
-        via: NDArray | None = None,
-    ) -> None:  # fmt: skip
-        """Write the plan of a foot that swings, from its state now on.
+        via: NDArray | None = None, goal: NDArray | None = None,
+    ) -> bool:  # fmt: skip
+        """Write the plan of a foot that swings, from its state now on; return whether it lands at its goal.
 
         track: predicted feet (N, 2, 24). stepping: a step of a foot that the motion keeps planted. via (4,): seconds,
-        and the shift that the foot has to have then.
+        and the shift that the foot has to have then. goal (4,): where the middle of its sole is to land, and in how
+        many seconds.
         """
         from footplant.live import _swing_plan as kernel
 
-        kernel.plan_swing(
-            self.feet, self.limits, ground, (foot, now, stepping), NO_VIA if via is None else via, state, track,
-            self._scratch,
-        )  # fmt: skip
+        aims = (NONE if via is None else via, NONE if goal is None else goal)
+        return kernel.plan_swing(
+            self.feet, self.limits, ground, (foot, now, stepping), aims, state, track, self._scratch
+        )
+
+    def beyond(
+        self, state: FootState, foot: int, track: NDArray, frame: int, ground: GroundField, goal: NDArray
+    ) -> float:
+        """Return by how many metres a goal is out of the leg's reach when the foot lands in a predicted frame."""
+        from footplant.live import _swing_plan as kernel
+
+        return kernel.beyond(self.feet, self.limits, ground, (foot, frame), goal, state, track, self._scratch)
 
 
 def ground_field(ground: Ground | None, place: NDArray) -> GroundField:

@@ -19,6 +19,8 @@ SET = "set:"
 """Prefix of motion sets that ship with the package: set:samples."""
 EFFECTORS = ("left_foot", "right_foot", "left_hand", "right_hand")
 """What an action can aim."""
+STEP = "step"
+"""The request for a step onto a place; no motion may have this name."""
 TURN_RATE = 0.8
 """Radians per second by which a gait is steered to a side for which it has no clip."""
 
@@ -133,6 +135,10 @@ def read_set(text: str, *, where: str = "set", folder: Path | None = None) -> Mo
         for name in table:
             if name in seen:
                 raise FormatError(f"expected every name once, got {name!r} again", path=where, where=f"[{kind}.{name}]")
+            if name == STEP:
+                raise FormatError(
+                    f"expected another name: {STEP!r} puts a foot on a place", path=where, where=f"[{kind}.{name}]"
+                )
             seen.add(name)
     if not tables["gaits"]:
         raise FormatError("expected at least one gait, as in [gaits.walk], got none", path=where)

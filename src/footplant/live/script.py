@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from footplant.contacts.detection import FEET
 from footplant.contacts.ground import Ground
 from footplant.errors import FormatError
+from footplant.live.aimed_steps import Aimed
 from footplant.live.controller import DIRECTIONS, Controller, Direction
+from footplant.live.motion_set import STEP
 from footplant.motion import Motion
 from footplant.problem import Progress
 
@@ -20,7 +22,7 @@ DEFAULT_SECONDS = 2.0
 """Seconds of a gait or an idle where the script gives none."""
 _SECONDS = re.compile(r"^(\d+(?:\.\d*)?|\.\d+)\s*s$")
 _NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)"
-_TARGET = re.compile(rf"^@{_NUMBER}:{_NUMBER}:{_NUMBER}$")
+_TARGET = re.compile(rf"^@{_NUMBER}:{_NUMBER}(?::{_NUMBER})?$")
 _LONGEST_ACTION = 60.0
 
 
@@ -32,8 +34,9 @@ class Order:
     seconds: float | None = None
     """Its duration; None: an action until it is over, anything else for `DEFAULT_SECONDS`."""
     direction: Direction = "straight"
-    target: tuple[float, float, float] | None = None
-    """(x, y, z) in metres that an action is aimed at."""
+    """Of a gait; of a step, which foot."""
+    target: tuple[float, ...] | None = None
+    """(x, y, z) in metres that an action or a step is aimed at; (x, z) of a step on the ground."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,8 @@ class Drive:
     """(F, M) weight of each motion in each frame."""
     planted: NDArray
     """(F, 4) bool: left heel, left ball, right heel and right ball locked."""
+    aims: tuple[Aimed, ...] = ()
+    """What became of the requests with a target."""
 
 
 def parse_script(text: str, names: Sequence[str]) -> tuple[Order, ...]:
@@ -59,8 +64,8 @@ def parse_script(text: str, names: Sequence[str]) -> tuple[Order, ...]:
                 raise FormatError(f"script, request {number}: expected a name, got nothing")
             continue
         name, seconds, direction, target = words[0], None, "straight", None
-        if name not in names:
-            raise FormatError(f"script, request {number}: expected one of {', '.join(names)}; got {name!r}")
+        if name not in (*names, STEP):
+            raise FormatError(f"script, request {number}: expected one of {', '.join((*names, STEP))}; got {name!r}")
         for word in words[1:]:
             timed = _SECONDS.match(word)
             if timed:
@@ -68,13 +73,16 @@ def parse_script(text: str, names: Sequence[str]) -> tuple[Order, ...]:
             elif word in DIRECTIONS:
                 direction = word
             elif _TARGET.match(word):
-                x, y, z = (float(part) for part in word[1:].split(":"))
-                target = (x, y, z)
+                target = tuple(float(part) for part in word[1:].split(":"))
+                if len(target) == 2 and name != STEP:
+                    raise FormatError(f"script, request {number} ({name}): expected a target @x:y:z, got {word!r}")
             else:
                 raise FormatError(
                     f"script, request {number} ({name}): expected seconds as in 2s, left, right or straight, or a "
                     f"target as in @0.3:0.2:2.5; got {word!r}"
                 )
+        if name == STEP and target is None:
+            raise FormatError(f"script, request {number}: expected a place to step to, as in step @0.3:2.5; got none")
         orders.append(Order(name, seconds, direction, target))  # type: ignore[arg-type]
     return tuple(orders)
 
@@ -98,17 +106,20 @@ def drive(
         raise FormatError("expected at least one request in the script, got none")
     if not (np.isfinite(fps) and fps > 0):
         raise FormatError(f"expected a positive number of frames a second, got {fps}")
-    begin = orders[0].name if orders[0].name not in controller.spec.actions else None
+    begin = orders[0].name if orders[0].name not in (*controller.spec.actions, STEP) else None
     state = controller.init(place=place, facing=facing, begin=begin, ground=ground)
     frames = [(state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.held)]
-    requests = []
+    requests, aims = [], []
     for number, order in enumerate(orders):
         if progress:
             progress(order.name, number / len(orders))
         label = order.name if order.direction == "straight" else f"{order.name} {order.direction}"
         requests.append((state.now, label))
-        controller.request(state, order.name, order.direction, order.target)
-        action = order.name in controller.spec.actions and order.seconds is None
+        aims.append(controller.request(state, order.name, order.direction, order.target))
+        action = order.name in (*controller.spec.actions, STEP) and order.seconds is None
+        if action and order.name == STEP and [each.name for each in orders[number + 1 : number + 2]] == [STEP]:
+            # the next step is known before this one is taken
+            continue
         seconds = _LONGEST_ACTION if action else DEFAULT_SECONDS if order.seconds is None else order.seconds
         for _ in range(round(seconds * fps)):
             controller.step(state, 1.0 / fps)
@@ -119,7 +130,7 @@ def drive(
     motion = Motion(
         controller.character.skeleton, root, rotations / np.linalg.norm(rotations, axis=-1, keepdims=True), fps
     )
-    return Drive(motion, tuple(requests), weights, planted)
+    return Drive(motion, tuple(requests), weights, planted, tuple(aim for aim in aims if aim is not None))
 
 
 def held_intervals(done: Drive) -> dict[str, list[tuple[int, int]]]:

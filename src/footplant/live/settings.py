@@ -134,6 +134,13 @@ class AimSettings:
     """Seconds before the key moment in which a limb leaves its path."""
     after: float = 0.5
     """Seconds after it in which it returns."""
+    horizon: float = 3.0
+    """Seconds within which a step onto a place is taken: two to three strides of a walk, so that a place up to 3 m away
+    can be walked to."""
+    met: float = 0.02
+    """Metres from its target within which an effector has met it: what is asked of a kick."""
+    rows: int = 8
+    """Aims that may move the root at the same time."""
 
 
 @dataclass(frozen=True)
