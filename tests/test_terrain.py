@@ -147,7 +147,7 @@ def test_level_ground_changes_nothing(walk):
     steps = find_steps(contacts, foot_length(walk.character, "left"))
     level = transferred_places(steps, walk.character, stage.move)
     footings = [find_footing(step, places, walk.character, stage.ground, FLOOR) for step, places in zip(steps, level)]
-    moved_motion = move_feet_to_ground(walk.motion, walk.character, steps, footings, stage.ground, FLOOR)
+    moved_motion, _ = move_feet_to_ground(walk.motion, walk.character, steps, footings, stage.ground, FLOOR)
     assert np.abs(moved_motion - walk.motion).max() < 1e-9
     # the solve keeps legs from stretching fully, which moves the knees a little, but not the feet
     roles = walk.character.require_roles()
@@ -275,7 +275,8 @@ def test_errors_decrease_from_level_to_level(walk):
     footings = [find_footing(step, places, character, stage.ground, ROUGH) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], character)
     doorway = doorway_on_path(walk.motion, character, 3.0, 0.9 * HEIGHT, ROUGH)
-    beams = pass_under(move_feet_to_ground(walk.motion, character, steps, footings, FLOOR, ROUGH), character, [doorway])
+    moved, _ = move_feet_to_ground(walk.motion, character, steps, footings, FLOOR, ROUGH)
+    beams = pass_under(moved, character, [doorway])
     problem = Problem(walk.motion, character, (*plants, *beams))
     solution = Hierarchical(spacings=(16.0, 8.0, 4.0, 2.0), exact=False).solve(problem)
     errors = [level.worst_share for level in solution.report.levels]
@@ -400,3 +401,14 @@ def test_the_trunk_leans_into_a_climb(walk, solved):
     level = lean(walk.motion)
     assert 2.0 < lean(solved["up"].motion) - level < 6.0
     assert -3.0 < lean(solved["down"].motion) - level < -0.5
+
+
+def test_uphill_the_trailing_foot_pushes_the_body_up(walk):
+    """At 15° knees of landing legs bend by 72°; by 80° where hips come down for the trailing leg."""
+    result = terrain(walk, grounds.slope(15.0))
+    assert result.report.after is not None
+    bent = knees(walk, result.motion)
+    landings = {(plant.start, plant.point[:4]) for plant in result.report.after.plants if plant.start > 0}
+    at = [np.degrees(bent[start, 0 if side == "left" else 1]) for start, side in landings]
+    assert max(at) < 76.0
+    assert humanoid.limit_violations(result.character, result.motion.rotations).max() < np.radians(0.5)

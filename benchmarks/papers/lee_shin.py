@@ -153,7 +153,7 @@ def rough_terrain(scalars: int = 5568) -> Problem:
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], character)
     doorways = [doorway_on_path(motion, character, at, 0.87 * height, ground) for at in (5.0, 10.0, 15.0)]
     # where feet are on the terrain, and when the character is under a doorway
-    on_it = move_feet_to_ground(motion, character, steps, footings, stage.ground, ground)
+    on_it, _ = move_feet_to_ground(motion, character, steps, footings, stage.ground, ground)
     beams = list(pass_under(on_it, character, doorways))
     spare = (scalars - sum(map(len, beams))) % LIMB
     if spare:

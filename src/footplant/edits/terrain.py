@@ -115,10 +115,9 @@ def terrain(
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead)
     stage = Stage.of(clip, mover, contacts, keep_footsteps or same)
-    motion, target = clip.motion, mover
+    motion, target = clip.motion, with_toe_tips(mover)
     if not same:
         motion = transfer(motion, clip.character, mover, stride=stage.scale, about=stage.start)
-        target = with_toe_tips(mover)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     level = _places_on_level_ground(steps, clip, mover, target, stage, motion)
     plan = None if keep_steps else plan_steps(motion, target, steps, level, contacts, ground, lead)
@@ -132,8 +131,8 @@ def terrain(
     body = leaned(body, target, steps, footings, strides)
     if isinstance(world, MovingGround):
         body = world.upright(body, stage.ground)
-    carried = move_feet_to_ground(motion, target, steps, footings, stage.ground, ground, body, mapping)
-    carried, steps, contacts = released_heels(carried, motion, target, steps, contacts)
+    carried, rises = move_feet_to_ground(motion, target, steps, footings, stage.ground, ground, body, mapping)
+    carried, steps, contacts = released_heels(carried, motion, target, steps, contacts, rises)
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
     plants = without_overlap(plants, motion.fps)
     beams = pass_under(carried, target, doorways)

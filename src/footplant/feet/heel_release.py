@@ -2,12 +2,13 @@
 
 On stairs the trailing heel leaves its tread while the body is still pulled up or lowered over the foot, which rolls
 onto its ball (Riener, Rabuffetti & Frigo, "Stair ascent and descent at different inclinations", Gait & Posture 2002). A
-level walk keeps the heel down for longer.
+level walk keeps the heel down for longer. Uphill the trailing foot pushes the body up: the heel rises as far as the leg
+needs to reach the ground, so that the hips need not come down for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
 from footplant.solve.ik.limb import place as place_limb
-from footplant.spline import binomial_kernel, filter_fir
+from footplant.spline import binomial_kernel, filter_fir, smooth_above
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,13 @@ class HeelSettings:
     dorsiflexion: float = np.radians(38.0)
     """Radians; dorsiflexion of the ankle beyond which the heel rises, or that of the level motion if larger. With 30°,
     heels rise early on ramps of 15°."""
-    earliest: float = 0.5
-    """Share of a heel's contact after which it may be released."""
+    earliest: float = 0.25
+    """Share of a heel's contact after which it is let go before its ankle is at its limit, and may push off. With 0.5,
+    0.25 and 0, two walks and two runs on two characters at 10° and 15° and up stairs of 22 cm had 41, 20 and 65 breaks
+    of joint limits (before feet could land on their balls)."""
+    shortest: float = 0.1
+    """Seconds; a heel that would be down for less stays up. 0.05 and 0.2 change nothing in two walks and a run at 15°
+    and on stairs of 22 cm."""
     ramp: float = 0.08
     """Seconds over which the rise of a released heel begins, and ends before its next contact."""
     margin: float = np.radians(4.0)
@@ -42,34 +48,85 @@ class HeelSettings:
     """Seconds; half width of the binomial filter that smooths the heel's rise."""
     rounds: int = 3
     """Times the rise is found anew: a raised heel inclines the shank less."""
+    push_off: float = np.radians(35.0)
+    """Radians; largest pitch of a trailing foot about its ball for its leg to reach it. With 0, 25°, 35° and 45°, three
+    clips on two characters at 10° and 15° and on stairs of 22 cm have 382, 242, 242 and 242 breaks of joint limits:
+    what is asked is rarely more than 25°."""
+    push_smoothing: float = 0.1
+    """Seconds; half width over which that pitch changes. With 0.05, the sample walk at 12° has 2.1 times the source's
+    jerk, with 0.1, 0.15 and 0.3 1.23, 1.18 and 1.18 times; captured walks at 15° and on stairs of 22 cm have 242 breaks
+    of joint limits with 0.1 and 255 with 0.15."""
 
 
 HEEL_SETTINGS = HeelSettings()
 
 
+def push_off_rises(
+    hips: NDArray, ankles: NDArray, heels: NDArray, balls: NDArray, reach: NDArray, steps: Sequence[Step], fps: float
+) -> tuple[NDArray, NDArray]:
+    """Return how far (F,), radians, a foot pitches about its ball so that its leg reaches it, and its ankles (F, 3).
+
+    hips, ankles, heels, balls: (F, 3) metres, with the foot flat. reach: (F,) metres from hip joint to ankle. With v
+    from ball to ankle, w from ball to hip joint and a the axis, |v(φ) − w| = reach is c cos φ + s sin φ = k.
+    """
+    settings, frames = HEEL_SETTINGS, len(hips)
+    late, held = np.zeros(frames, bool), np.zeros(frames, bool)
+    for step in steps:
+        for ball in step.balls:
+            late[max(ball.start, 0) : ball.end] = True
+        for heel in step.heels:
+            held[max(heel.start, 0) : _late_start(heel)] = True
+    axis = pitch_axis(heels, balls)
+    arm, leg = ankles - balls, hips - balls
+    along = (arm * axis).sum(axis=1) * (leg * axis).sum(axis=1)
+    c, s = (arm * leg).sum(axis=1) - along, (rotation.cross(axis, arm) * leg).sum(axis=1)
+    k = 0.5 * ((arm * arm).sum(axis=1) + (leg * leg).sum(axis=1) - reach**2) - along
+    angles = np.arctan2(s, c) - np.arccos(np.clip(k / np.maximum(np.hypot(c, s), 1e-9), -1.0, 1.0))
+    trailing = ((balls - heels) * (hips - ankles) * [1.0, 0.0, 1.0]).sum(axis=1) > 0.0
+    need = np.where(late & ~held & trailing & (k > c + 1e-9) & (s > 0.0), np.clip(angles, 0.0, settings.push_off), 0.0)
+    if not need.any():
+        return np.zeros(frames), ankles
+    rise = np.clip(smooth_above(need, held, max(round(settings.push_smoothing * fps), 1)), 0.0, None)
+    return rise, balls + rotation.rotate(rotation.exp(rise[:, None] * axis), arm)
+
+
+def _late_start(heel: Plant) -> int:
+    """Return the frame from which on a heel may be released."""
+    return heel.start + int(np.ceil(HEEL_SETTINGS.earliest * len(heel)))
+
+
+def pitch_axis(heels: NDArray, balls: NDArray) -> NDArray:
+    """Return unit axes (F, 3) about which a foot pitches, heel up."""
+    axis = rotation.cross(np.broadcast_to(rotation.AXES["y"], heels.shape), balls - heels)
+    return axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
+
+
 def released_heels(
-    motion: Motion, level: Motion, character: Character, steps: Sequence[Step], contacts: Contacts
-) -> tuple[Motion, list[Step], Contacts]:
+    motion: Motion, level: Motion, character: Character, steps: Sequence[Step], contacts: Contacts,
+    rises: Mapping[str, NDArray] | None = None,
+) -> tuple[Motion, list[Step], Contacts]:  # fmt: skip
     """Return the motion with heels raised where ankles bend too far, and steps and contacts that let go of them then.
 
     motion: on uneven ground, an initial guess; level: the same on the level, whose own dorsiflexion is allowed. A foot
-    without toe joint keeps its heel down: rolling onto its ball would push its tip into the ground.
+    without toe joint keeps its heel down: rolling onto its ball would push its tip into the ground. rises: side →
+    (F,) radians by which feet of the motion are pitched already (`push_off_rises`).
     """
     steps, plants = list(steps), list(contacts.plants)
     for side in ("left", "right"):
         if f"{side}_toes" not in character.require_roles():
             continue
         first = _excess(motion, level, character, side)
-        if np.abs(first).max(initial=0.0) < 1e-3:
+        raised = np.zeros(len(motion)) if rises is None else rises[side]
+        if np.abs(first).max(initial=0.0) < 1e-3 and not raised.any():
             continue
         heel_down, ball_down = np.zeros(len(motion), bool), np.zeros(len(motion), bool)
         for number, step in enumerate(steps):
             if step.side != side:
                 continue
-            heels = tuple(_released(heel, step, first) for heel in step.heels)
-            steps[number] = replace(step, heels=heels)
-            plants = _replaced(plants, step, heels)
-            for mask, own in ((heel_down, heels), (ball_down, step.balls)):
+            changed = _with_heels_down(step, np.maximum(first, raised), HEEL_SETTINGS.shortest * motion.fps)
+            plants = _replaced(plants, step, changed)
+            steps[number] = changed
+            for mask, own in ((heel_down, changed.heels), (ball_down, changed.balls)):
                 for plant in own:
                     mask[plant.start : plant.end] = True
         share = _share(heel_down & ball_down, max(round(HEEL_SETTINGS.ramp * motion.fps), 1))
@@ -119,25 +176,40 @@ def _pitched(motion: Motion, character: Character, side: str, angles: NDArray, p
     """Return the motion with a foot pitched, heel up, by angles (F,), radians, about places from heel 0 to ball 1."""
     kinematics, limb = Kinematics(motion), limb_of(character, f"{side}_leg")
     heel, ball = (kinematics.point(character.contacts[f"{side}_{part}"]) for part in ("heel", "ball"))
-    axis = rotation.cross(np.broadcast_to(rotation.AXES["y"], heel.shape), ball - heel)
-    axis = axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
-    turn = rotation.exp(angles[:, None] * axis)
+    turn = rotation.exp(angles[:, None] * pitch_axis(heel, ball))
     pivot = heel + pivots[:, None] * (ball - heel)
     ankles = pivot + rotation.rotate(turn, kinematics.positions[:, limb.end] - pivot)
     turned = rotation.multiply(turn, kinematics.rotations[:, limb.end])
     return place_limb(motion, limb, ankles, orientations=rotation.normalize(turned)).motion
 
 
-def _released(heel: Plant, step: Step, excess: NDArray) -> Plant:
-    """Return a heel's contact, ended where its ankle begins to bend too far in its later part and the ball stays."""
-    start = heel.start + int(np.ceil(HEEL_SETTINGS.earliest * len(heel)))
-    late = np.flatnonzero(excess[start : heel.end] > np.radians(0.5))
-    if not len(late) or not any(ball.start <= start + late[0] < ball.end for ball in step.balls):
-        return heel
-    return replace(heel, end=max(start + int(late[0]), heel.start + 1))
+def _with_heels_down(step: Step, excess: NDArray, least: float) -> Step:
+    """Return a step whose heel is down for the longest time in which its ankle is not bent too far, or not at all.
+
+    excess: (F,) radians. least: frames for which a heel is down, or not at all. A foot whose heel comes down later
+    lands on its ball: so do climbers of stairs (Riener et al. 2002) and people who run up a steep slope.
+    """
+    if not step.heels or not step.balls:
+        return step
+    heels, balls = [], step.balls
+    for heel in step.heels:
+        # a heel that has just come down stays there up to the limit itself
+        most = np.where(np.arange(heel.start, heel.end) < _late_start(heel), HEEL_SETTINGS.margin, np.radians(0.5))
+        free = np.concatenate([[False], excess[heel.start : heel.end] <= most, [False]])
+        edges = np.flatnonzero(np.diff(free.astype(np.int8)))
+        runs = heel.start + edges.reshape(-1, 2)
+        start, end = max(runs.tolist(), key=lambda run: run[1] - run[0], default=(heel.start, heel.start))
+        if end - start == len(heel) or end >= step.balls[-1].end:
+            heels.append(heel)
+            continue
+        if stays := end - start >= least and end > step.balls[0].start:
+            heels.append(replace(heel, start=start, end=end))
+        if start > heel.start or not stays:
+            balls = (replace(balls[0], start=min(step.start, balls[0].start)), *balls[1:])
+    return replace(step, heels=tuple(heels), balls=balls)
 
 
-def _replaced(plants: Sequence[Plant], step: Step, heels: Sequence[Plant]) -> list[Plant]:
-    """Return contacts with those of a step's heels ended as released ones are."""
-    ends = {(old.point, old.end): new.end for old, new in zip(step.heels, heels)}
-    return [replace(plant, end=max(ends.get((plant.point, plant.end), plant.end), plant.start + 1)) for plant in plants]
+def _replaced(plants: Sequence[Plant], old: Step, new: Step) -> list[Plant]:
+    """Return contacts with those of a step replaced by those of a changed one."""
+    gone = {(plant.point, plant.end) for plant in (*old.heels, *old.balls)}
+    return [*(plant for plant in plants if (plant.point, plant.end) not in gone), *new.heels, *new.balls]

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 from footplant.checks import all_finite, broadcast, real_array, real_number, shaped
 from footplant.errors import MotionError, SkeletonError
+from footplant.humanoid.reference import reference_world
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.skeleton import Character, Skeleton
+from footplant.skeleton import Character
 
 LIMBS = {
     f"{side}_{name}": tuple(f"{side}_{role}" for role in chain)
@@ -73,40 +74,6 @@ class LimbSolution:
     """(F,) int64, values of `Reach`."""
 
 
-def hinge_axis(skeleton: Skeleton, upper: int, lower: int, end: int, towards: ArrayLike) -> NDArray:
-    """Return the hinge axis (3,) of a limb in the upper joint's frame, from the rest pose.
-
-    A limb that is bent by more than 5° in the rest pose defines its plane itself; a straighter one bends so that the
-    middle joint moves `towards` (a world direction: forward for a knee, backward for an elbow).
-    """
-    positions, rotations = skeleton.rest_world
-    first, second = positions[lower] - positions[upper], positions[end] - positions[lower]
-    axis = np.cross(np.asarray(towards, float), positions[end] - positions[upper])
-    bent = np.cross(first, second)
-    lengths = np.linalg.norm(first) * np.linalg.norm(second)
-    # a plane perpendicular to the requested direction does not define the side
-    if lengths > 0 and np.linalg.norm(bent) > np.sin(np.radians(5)) * lengths and abs(bent @ axis) > 1e-9:
-        axis = bent * np.sign(bent @ axis)
-    norm = np.linalg.norm(axis)
-    if norm < 1e-9:
-        raise SkeletonError(
-            f"expected a direction across the limb {skeleton.names[upper]!r} – {skeleton.names[end]!r} to bend it "
-            f"towards, got {np.round(np.asarray(towards, float), 3).tolist()}"
-        )
-    return rotation.rotate(rotation.inverse(rotations[upper]), axis / norm)
-
-
-def forward_direction(character: Character) -> NDArray:
-    """Return the horizontal unit direction (3,) that the character's rest pose faces, from its left and right hip."""
-    roles, (positions, _) = character.require_roles(), character.skeleton.rest_world
-    left = positions[roles["left_upper_leg"]] - positions[roles["right_upper_leg"]]
-    forward = np.cross(left, [0.0, 1.0, 0.0])
-    norm = np.linalg.norm(forward)
-    if norm < 1e-9:
-        raise SkeletonError(f"expected the hips of {character.name!r} side by side, got one above the other")
-    return forward / norm
-
-
 _LIMBS_OF: WeakKeyDictionary[Character, dict[str, Limb]] = WeakKeyDictionary()
 """Limbs of each character, cached: every step of an edit reads them."""
 
@@ -122,11 +89,15 @@ def limb_of(character: Character, name: str) -> Limb:
 
 
 def _find_limb(character: Character, name: str) -> Limb:
+    """Return a limb; in the reference pose knees bend about +x, left elbows about −y and right ones about +y.
+
+    The rest pose may say something else: some have all bones along one axis, and SMPL's knees are bent sideways there.
+    """
     roles = character.require_roles()
     upper, lower, end = (roles[role] for role in LIMBS[name])
-    forward = forward_direction(character)
-    axis = hinge_axis(character.skeleton, upper, lower, end, forward if name.endswith("leg") else -forward)
-    return Limb(upper, lower, end, axis)
+    axis = rotation.AXES["x"] if name.endswith("leg") else rotation.AXES["y"] * (-1.0 if "left" in name else 1.0)
+    world = reference_world(character.skeleton, roles)[1]
+    return Limb(upper, lower, end, rotation.rotate(rotation.inverse(world[upper]), axis))
 
 
 def limbs_of(character: Character, names: Sequence[str] = tuple(LIMBS)) -> dict[str, Limb]:
