@@ -13,9 +13,10 @@ from footplant.kernels.quaternion import rotate
 
 
 @jit
-def centers_of_mass(masses, centers, positions, rotations, out):
-    """Write centres of mass (C, 3) of characters: mass fractions (C, J) and centers (C, J, 3) of segments."""
-    for f in range(positions.shape[0]):
+def centers_of_mass(rows, masses, centers, positions, rotations, out):
+    """Write centres of mass (n, 3) of some characters (n,): mass fractions (C, J) and centers (C, J, 3) of segments."""
+    for n in range(rows.shape[0]):
+        f = rows[n]
         x = y = z = 0.0
         for j in range(positions.shape[1]):
             mass = masses[f, j]
@@ -27,7 +28,7 @@ def centers_of_mass(masses, centers, positions, rotations, out):
                 x += mass * (positions[f, j, 0] + vx)
                 y += mass * (positions[f, j, 1] + vy)
                 z += mass * (positions[f, j, 2] + vz)
-        out[f, 0], out[f, 1], out[f, 2] = x, y, z
+        out[n, 0], out[n, 1], out[n, 2] = x, y, z
 
 
 @jit
@@ -144,7 +145,8 @@ def _read_only(*shape):
 
 WARMUP = {
     "centers_of_mass": lambda: (
-        _read_only(1, 1), _read_only(1, 1, 3), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 3))
+        np.zeros(1, np.int64), _read_only(1, 1), _read_only(1, 1, 3), _read_only(1, 1, 3), _read_only(1, 1, 4),
+        np.zeros((1, 3)),
     ),
     "supports": lambda: (
         SoleTables(np.zeros((1, 1), np.int64), np.zeros((1, 1, 3)), np.ones(1, np.int64)), 0.01, _read_only(1, 1, 3),

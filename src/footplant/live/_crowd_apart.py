@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
+from footplant.kernels.quaternion import rotate
 
 OUT = 13
 """Columns of a contact: character, capsule, fraction along it, the same of the other one, way out of the other for the
 first (3), depth, and the point between the two (3)."""
+
+ASKED = 10
+"""Columns of a row that asks a limb to make way: character, capsule, fraction along it, normal (3), depth, way (3)."""
 
 
 class Capsules(NamedTuple):
@@ -117,6 +121,86 @@ def overlaps(capsules, others, positions, other_positions, same, slack, bounds, 
 
 
 @uncounted_jit
+def ways(found, limbs, freedom, other_freedom, rows, other_rows):
+    """Write what contacts (N, 13) ask of limbs: rows (N, 10) of character, capsule, fraction, normal, depth and way.
+
+    limbs: (K,) which capsules make way; freedom (C, K), other_freedom (D, K): they share it in proportion to these.
+    rows: of the first characters, other_rows: of the others. Return how many there are of each.
+    """
+    count, other_count = 0, 0
+    for n in range(found.shape[0]):
+        one, i, two, j = int(found[n, 0]), int(found[n, 1]), int(found[n, 3]), int(found[n, 4])
+        ease = freedom[one, i] if limbs[i] else 0.0
+        other_ease = other_freedom[two, j] if limbs[j] else 0.0
+        # the share of the way that the first takes: half where both are equally free limbs
+        share = ease / max(ease + other_ease, 1e-9)
+        if limbs[i]:
+            row = rows[count]
+            row[0], row[1], row[2], row[6] = found[n, 0], found[n, 1], found[n, 2], found[n, 9]
+            for k in range(3):
+                row[3 + k], row[7 + k] = found[n, 6 + k], share * found[n, 6 + k] * found[n, 9]
+            count += 1
+        if limbs[j]:
+            row = other_rows[other_count]
+            row[0], row[1], row[2], row[6] = found[n, 3], found[n, 4], found[n, 5], found[n, 9]
+            for k in range(3):
+                row[3 + k], row[7 + k] = -found[n, 6 + k], -(1.0 - share) * found[n, 6 + k] * found[n, 9]
+            other_count += 1
+    return count, other_count
+
+
+@uncounted_jit
+def deepest_rows(rows, characters, most, ends, order):
+    """Write the order (N,) of rows (N, 10) by character, and of each the deepest first; return how many are kept.
+
+    most: rows of one character that are kept. ends: scratch (C + 1,).
+    """
+    ends[:] = 0
+    for n in range(rows.shape[0]):
+        ends[int(rows[n, 0]) + 1] += 1
+    for c in range(characters):
+        ends[c + 1] += ends[c]
+    for n in range(rows.shape[0]):
+        c = int(rows[n, 0])
+        order[ends[c]] = n
+        ends[c] += 1
+    # now ends[c] is where the rows of c end
+    kept = 0
+    for c in range(characters):
+        first = 0 if c == 0 else ends[c - 1]
+        for n in range(first + 1, ends[c]):
+            row, k = order[n], n
+            while k > first and rows[order[k - 1], 6] < rows[row, 6]:
+                order[k] = order[k - 1]
+                k -= 1
+            order[k] = row
+        for n in range(first, min(ends[c], first + most)):
+            order[kept] = order[n]
+            kept += 1
+    return kept
+
+
+@uncounted_jit
+def place_rows(rows, order, capsules, positions, rotations, poses, joints, points, planes):
+    """Write half-spaces for rows (N, 10) in an order (n,): character, joint, point (n, 3) on it, plane (n, 4)."""
+    for n in range(order.shape[0]):
+        row = rows[order[n]]
+        c, i = int(row[0]), int(row[1])
+        a, b = capsules.starts[i], capsules.ends[i]
+        poses[n], joints[n] = c, a
+        x = row[2] * (positions[c, b, 0] - positions[c, a, 0])
+        y = row[2] * (positions[c, b, 1] - positions[c, a, 1])
+        z = row[2] * (positions[c, b, 2] - positions[c, a, 2])
+        points[n, 0], points[n, 1], points[n, 2] = rotate(
+            rotations[c, a, 0], -rotations[c, a, 1], -rotations[c, a, 2], -rotations[c, a, 3], x, y, z
+        )
+        level = row[3] * (positions[c, a, 0] + x + row[7])
+        level += row[4] * (positions[c, a, 1] + y + row[8])
+        level += row[5] * (positions[c, a, 2] + z + row[9])
+        planes[n, 0], planes[n, 1], planes[n, 2], planes[n, 3] = row[3], row[4], row[5], level
+
+
+@uncounted_jit
 def clear_targets(capsules, positions, rows, radii, own, shares, targets):
     """Move targets (n, 3) of points out of the bodies that they are on, so that skin meets skin.
 
@@ -183,6 +267,17 @@ def _read_only(*shape):
 
 
 WARMUP = {
+    "ways": lambda: (
+        np.zeros((1, OUT)), np.ones(1, bool), np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, ASKED)),
+        np.zeros((1, ASKED)),
+    ),
+    "deepest_rows": lambda: (
+        np.zeros((1, ASKED)), 1, 1, np.zeros(2, np.int64), np.zeros(1, np.int64)
+    ),
+    "place_rows": lambda: (
+        np.zeros((1, ASKED)), np.zeros(1, np.int64), _smallest(), _read_only(1, 1, 3), _read_only(1, 1, 4),
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), np.zeros((1, 4)),
+    ),
     "clear_targets": lambda: (
         _smallest(),
         _read_only(1, 1, 3),
@@ -202,4 +297,4 @@ WARMUP = {
         np.zeros((2, 6)),
         np.zeros((1, OUT)),
     ),
-}
+}  # fmt: skip

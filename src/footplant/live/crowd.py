@@ -300,8 +300,9 @@ class Crowd:
         if state.shifts is not None:
             shifts = [KEPT_SHIFT * own for own in state.shifts]
         solved = [Postures(postures.root.copy(), postures.local.copy()) for postures in grounded]
+        freedom = self._freedom(shares, order)
         for number in range(most):
-            further, overlaps = self._apart(posed, shares, order)
+            further, overlaps = self._apart(posed, freedom)
             members = order.members(number)
             if number > 0:
                 members[overlaps.pairs[:, 0]] = True
@@ -315,8 +316,9 @@ class Crowd:
                 if len(overlaps):
                     _shift_goals(group, order.first[group.actors] < number, overlaps, shifts[index])
                 rows, sources = self._rows(
-                    group, before[index], posed, before, standing[index], shares[index], further[index], shifts[index]
-                )
+                    group, before[index], posed, before, standing[index], shares[index], further[index], shifts[index],
+                    now,
+                )  # fmt: skip
                 left = self._solve_some(group, np.flatnonzero(now), rows, grounded[index], solved[index],
                                         leans[index], state.leans[index])  # fmt: skip
                 known = (sources >= 0) & ~np.isnan(left)
@@ -389,13 +391,17 @@ class Crowd:
         share: NDArray,
         further: dict | None,
         shifts: NDArray,
+        members: NDArray,
     ) -> tuple[Rows, NDArray]:
-        """Return all rows of a group, with these activations, and the goal that each comes from (−1: the ground)."""
+        """Return the rows of a group, with these activations, and the goal that each comes from (−1: the ground).
+
+        members: (C,) the characters that are solved; rows of others may be left out.
+        """
         table = group.goals
         if further is not None or group.layout is None or group.layout.key != key_of(share):
             feet = [] if standing is None else group.feet
             rank = 0 if self.scene.feet is None else self.ranks[self.scene.feet]
-            group.layout = RowLayout.of(table, share, len(group.numbers), feet, group.tree.limb_of, rank, further)
+            group.layout = RowLayout.of(table, share, members, feet, group.tree.limb_of, rank, further)
         layout, supports = group.layout, None
         targets = table.targets(
             layout.active,
@@ -415,24 +421,27 @@ class Crowd:
     def _proxies(self) -> list[Proxies]:
         return [group.proxies for group in self.groups if group.proxies is not None]
 
-    def _apart(
-        self, posed: list[Kinematics], shares: list[NDArray], order: SolveOrder
-    ) -> tuple[list[dict | None], Overlaps]:
-        """Return the rows of each group that keep its characters out of the others as they are posed now, and where
-        they overlap."""
-        proxies = self._proxies
-        if self.scene.apart is None or not proxies:
-            return [None] * len(self.groups), overlaps_of({}, [], TOLERATED)
-        rank = self.ranks[self.scene.apart]
-        common = {"kind": HALF_SPACE, "rank": rank}
-        freedom = []
-        for group, own, share in zip(self.groups, proxies, shares, strict=True):
+    def _freedom(self, shares: list[NDArray], order: SolveOrder) -> list[NDArray]:
+        """Return for each group how much of the way each capsule (C, K) of its characters makes for others."""
+        if self.scene.apart is None:
+            return []
+        rank, freedom = self.ranks[self.scene.apart], []
+        for group, own, share in zip(self.groups, self._proxies, shares, strict=True):
             table = group.goals
             busy = np.zeros((len(group.numbers), 5), bool)
             held = (share > 0.0) & (table.rank < rank) & (table.limb >= 0)
             busy[table.row[held], table.limb[held]] = True
             later = LATER ** order.last[group.actors, None]
             freedom.append(np.where(busy[:, group.tree.limb_of[own.starts]], BUSY, 1.0) * later)
+        return freedom
+
+    def _apart(self, posed: list[Kinematics], freedom: list[NDArray]) -> tuple[list[dict | None], Overlaps]:
+        """Return the rows of each group that keep its characters out of the others as they are posed now, and where
+        they overlap."""
+        proxies = self._proxies
+        if self.scene.apart is None or not proxies:
+            return [None] * len(self.groups), overlaps_of({}, [], TOLERATED)
+        common = {"kind": HALF_SPACE, "rank": self.ranks[self.scene.apart]}
         found = all_contacts(proxies, posed, slack=-NEAR)
         blocks = apart_rows(proxies, posed, found, freedom)
         rows = [

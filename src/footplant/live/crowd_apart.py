@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import rotation
 from footplant.humanoid.body_proxy import SEGMENTS
 from footplant.humanoid.body_shell import surface_of
 from footplant.kinematics import Kinematics
@@ -188,43 +187,35 @@ def apart_rows(
     The plane of a row lies on the skin of a trunk, or between the skins of two limbs, in proportion to their freedom
     (C, K); the point is on the limb's bone. Rows that hold already change nothing.
     """
+    from footplant.live import _crowd_apart as kernel
+
     parts: list[list[NDArray]] = [[] for _ in proxies]
     for (one, two), found in contacts.items():
         if not len(found):
             continue
-        whole = found[:, [0, 1, 3, 4]].astype(int)
-        first, second = LIMB[whole[:, 1]], LIMB[whole[:, 3]]
-        # the share of the way that the first takes: half where both are equally free limbs
-        ease, other_ease = freedom[one][whole[:, 0], whole[:, 1]], freedom[two][whole[:, 2], whole[:, 3]]
-        share = first * ease / np.maximum(first * ease + second * other_ease, 1e-9)
-        own, other = found[first], found[second]
-        way = found[:, 6:9] * found[:, 9:10]
-        parts[one].append(np.column_stack([own[:, 0:3], own[:, 6:10], (share[:, None] * way)[first]]))
-        back = -(1.0 - share[:, None]) * way
-        parts[two].append(np.column_stack([other[:, 3:6], -other[:, 6:9], other[:, 9], back[second]]))
+        own, other = np.empty((2, len(found), kernel.ASKED))
+        count, other_count = kernel.ways(found, LIMB, freedom[one], freedom[two], own, other)
+        parts[one].append(own[:count])
+        parts[two].append(other[:other_count])
     return [
-        _block(own, kinematics, np.concatenate(rows) if rows else np.zeros((0, 10)))
+        _block(own, kinematics, np.concatenate(rows) if rows else np.zeros((0, kernel.ASKED)))
         for own, kinematics, rows in zip(proxies, posed, parts, strict=True)
     ]
 
 
 def _block(own: Proxies, kinematics: Kinematics, rows: NDArray) -> dict[str, NDArray]:
-    """Return rows (character, capsule, fraction, normal, depth, way) as a block, the deepest of each character."""
-    rows = rows[np.argsort(-rows[:, 6])]
-    order = np.argsort(rows[:, 0], kind="stable")
-    rows = rows[order]
-    _, first, counts = np.unique(rows[:, 0], return_index=True, return_counts=True)
-    rows = rows[np.arange(len(rows)) - np.repeat(first, counts) < ROWS_EACH]
-    character, capsule = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
-    joint, end = own.starts[capsule], own.ends[capsule]
-    start = kinematics.positions[character, joint]
-    bone = rows[:, 2:3] * (kinematics.positions[character, end] - start)
-    place, normal = start + bone, rows[:, 3:6]
-    point = rotation.rotate(rotation.inverse(kinematics.rotations[character, joint]), bone)
-    level = np.sum(normal * (place + rows[:, 7:10]), axis=1)
-    return {
-        "poses": character, "joint": joint, "point": point, "target": np.column_stack([normal, level]),
-    }  # fmt: skip
+    """Return what is asked of limbs (N, 10) as a block, the deepest of each character."""
+    from footplant.live import _crowd_apart as kernel
+
+    characters = len(own.radii)
+    order = np.empty(len(rows), np.int64)
+    kept = kernel.deepest_rows(rows, characters, ROWS_EACH, np.empty(characters + 1, np.int64), order)
+    character, joint = np.empty((2, kept), np.int64)
+    point, plane = np.empty((kept, 3)), np.empty((kept, 4))
+    kernel.place_rows(
+        rows, order[:kept], own.tables(), kinematics.positions, kinematics.rotations, character, joint, point, plane
+    )
+    return {"poses": character, "joint": joint, "point": point, "target": plane}
 
 
 def deepest(proxies: Sequence[Proxies], posed: Sequence[Kinematics]) -> float:

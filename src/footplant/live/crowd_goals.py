@@ -24,8 +24,8 @@ ROWS = np.array(
 """The solver's kind of row for each of `KINDS`."""
 WHOLE_BODY = (KINDS.index("mass"), KINDS.index("balance"))
 """Kinds that concern the whole body."""
-SURFACE = (KINDS.index("reach"), KINDS.index("touch"))
-"""Kinds that bring a point to another character's body."""
+_ON_SKIN = np.array([kind in ("reach", "touch") for kind in KINDS])
+"""(kinds,) whether goals of a kind bring a point to another character's body."""
 SUPPORT_MARGIN = 0.01
 """Metres that a balanced centre of mass keeps from the edge of the support polygon."""
 
@@ -169,6 +169,8 @@ class GoalTable:
             for group in range(len(posed)):
                 for is_early, where in ((True, unconstrained), (False, posed)):
                     n = np.flatnonzero((owners[:, 0] == group) & (early == is_early))
+                    if not len(n):
+                        continue
                     goal = active[n]
                     target[n, :3] += _points(
                         where[group], owners[n, 1], self.follow_joint[goal], self.follow_point[goal]
@@ -209,7 +211,7 @@ class GoalTable:
                 line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
                 target[n] = np.column_stack([line, np.sum(line * inside, axis=1)])
             elif kind == "mass":
-                target[n, :3] = self._centers(before)[row]
+                target[n, :3] = self._centers(before, row)
         if bodies and self.followed:
             self._clear(active, before, posed, unconstrained, place, share, bodies, target)
             target[:, :3] += shifts[active] / np.maximum(share[active], 0.02)[:, None]
@@ -221,7 +223,7 @@ class GoalTable:
     ) -> None:  # fmt: skip
         """Move targets (n, 4) of points on other characters onto their skin."""
         assert self.radius is not None
-        reaching = np.isin(self.kinds[active], SURFACE)
+        reaching = _ON_SKIN[self.kinds[active]]
         owners, early = place[self.follows[active]], self.early[active]
         for group in range(len(posed)):
             for is_early, where in ((True, unconstrained), (False, posed)):
@@ -260,14 +262,14 @@ class GoalTable:
     centers: NDArray | None = None
     """(C, J, 3)"""
 
-    def _centers(self, before: Kinematics) -> NDArray:
-        """Return centres of mass (C, 3) of all characters."""
+    def _centers(self, before: Kinematics, rows: NDArray) -> NDArray:
+        """Return centres of mass (n, 3) of some characters (n,)."""
         assert self.masses is not None
         assert self.centers is not None
         from footplant.live import _crowd as kernel
 
-        found = np.empty((len(before.frames), 3))
-        kernel.centers_of_mass(self.masses, self.centers, before.positions, before.rotations, found)
+        found = np.empty((len(rows), 3))
+        kernel.centers_of_mass(rows, self.masses, self.centers, before.positions, before.rotations, found)
         return found
 
 

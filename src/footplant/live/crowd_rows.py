@@ -49,18 +49,29 @@ class RowLayout:
         cls,
         table: GoalTable,
         share: NDArray,
-        characters: int,
+        members: NDArray,
         feet: list[int],
         limb_of: NDArray,
         rank: int,
         further: dict[str, Any] | None = None,
     ) -> RowLayout:
-        """Sort the rows; feet: joints of planted feet, rank: their priority; further: rows of this frame alone."""
+        """Sort the rows; feet: joints of planted feet, rank: their priority; further: rows of this frame alone.
+
+        members: (C,) the characters that count. Without rows of this frame all of them do, so that the layout stays
+        valid.
+        """
+        characters = len(members)
         active = np.flatnonzero(share > 0)
+        if further is not None and not members.all():
+            active = active[members[table.row[active]]]
+            kept = members[further["poses"]]
+            further = {name: value[kept] if isinstance(value, np.ndarray) else value for name, value in further.items()}
+        else:
+            members = np.ones(characters, bool)
         taken = np.zeros((characters, 5), bool)
         limb = table.limb[active]
         taken[table.row[active], limb] = limb >= 0
-        standing = ~taken[:, limb_of[feet]] if feet else np.zeros((characters, 0), bool)
+        standing = ~taken[:, limb_of[feet]] & members[:, None] if feet else np.zeros((characters, 0), bool)
         character, foot = np.nonzero(standing)
         joints = np.array(feet, np.int64)[foot]
         blocks: list[dict[str, Any]] = [
