@@ -596,24 +596,37 @@ def rows(
 PARTS = {"hands": ("LeftHand", "RightHand"), "feet": ("LeftFoot", "RightFoot"), "hips": ("Hips",)}
 
 
-def lags(clip: str) -> dict[str, float]:
-    """Milliseconds by which hands, feet and hips are late, and their peaks over the performer's, filter on and off."""
+def _alike(one: NDArray, two: NDArray) -> float:
+    """The cosine of two series. Their product alone would prefer the shift whose window has the faster motion."""
+    return float(np.dot(one, two) / max(np.linalg.norm(one) * np.linalg.norm(two), 1e-12))
+
+
+FILTERS = {"filtered": (), "unfiltered": ("--smooth", "0")}
+"""Name → options of the receiver."""
+
+
+def lags(clip: str, filters: dict[str, tuple[str, ...]] | None = None) -> dict[str, float]:
+    """Milliseconds by which hands, feet and hips are late, and their peaks over the performer's, filter on and off.
+
+    Poses count at the times for which they were made: the thousandths of a second in which the engine is called here
+    would be acceleration of their own.
+    """
     shown = performance(clip)
     seconds, figures = min(SECONDS, len(shown.rows) / 120.0), {}
     times = np.arange(len(shown.rows)) / 120.0
     truth = CubicSpline(times, world(shown.names, shown.rows))
-    for name, options in (("filtered", ()), ("unfiltered", ("--smooth", "0"))):
+    for name, options in (filters or FILTERS).items():
         answers, _ = simulated(stream(shown, seconds=seconds), seconds, clip, options)
-        when, places = np.array(answers.when), world(answers.names, np.stack(answers.rows))
-        keep = np.concatenate([np.diff(when) > 2e-3, [True]])
-        found = CubicSpline(when[keep], places[keep])
+        stamps, places = np.array(answers.stamps), world(answers.names, np.stack(answers.rows))
+        stamps += np.median(np.array(answers.when) - stamps)
+        keep = np.concatenate([np.diff(stamps) > 2e-3, [True]])
+        found = CubicSpline(stamps[keep], places[keep])
         grid = np.arange(0.5, seconds - 0.2, 1.0 / 240.0)
         for part, bones in PARTS.items():
             here, there = ([names.index(bone) for bone in bones] for names in (answers.names, shown.names))
             speed = found(grid, 1)[:, here].ravel()
             late = np.arange(-0.02, 0.15, 1e-3)
-            alike = [np.dot(speed, truth(grid - shift, 1)[:, there].ravel()) for shift in late]
-            lag = float(late[int(np.argmax(alike))])
+            lag = float(late[int(np.argmax([_alike(speed, truth(grid - s, 1)[:, there].ravel()) for s in late]))])
             peaks = [
                 float(np.linalg.norm(found(grid, k)[:, here], axis=-1).max()
                       / np.linalg.norm(truth(grid - lag, k)[:, there], axis=-1).max())
