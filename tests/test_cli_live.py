@@ -94,6 +94,19 @@ def test_puppet_with_a_scene(capsys, tmp_path, take):
     assert "expected a floor or things" in fails(capsys, *base)
 
 
+def test_puppet_walks_up_a_slope(capsys, tmp_path, take):
+    path, _ = take
+    heights = {}
+    for name, ground in (("level", ()), ("slope", ("--ground", "slope:15"))):
+        out = tmp_path / f"{name}.bvh"
+        run_json(capsys, "puppet", "--in", path, "--to", "sample:sally", "--out", out, *ground)
+        root = footplant.load(out).motion.root
+        heights[name] = root[-1, 1] - root[0, 1]
+    assert heights["slope"] - heights["level"] > 0.1
+    for ground in ("moving:lift:0.5:4", "moon:3"):
+        fails(capsys, "puppet", "--in", path, "--to", "sample:sally", "--out", tmp_path / "no.bvh", "--ground", ground)
+
+
 def test_errors_are_one_line(capsys, tmp_path, take):
     to = ("--to", "sample:sally")
     assert "--in" in fails(capsys, "puppet", *to, "--out", "vmc:39540")

@@ -20,6 +20,7 @@ from footplant.cli.options import options, spread
 from footplant.cli.output import note, print_facts, print_json, working
 
 if TYPE_CHECKING:
+    from footplant.contacts.ground import Ground
     from footplant.live.actor import MakePuppeteer, Shown
     from footplant.live.puppeteer import PuppetPose
     from footplant.live.show import Latencies, TakeRecorder
@@ -48,6 +49,14 @@ class CastOptions:
     )
     scene: Annotated[
         str | None, typer.Option("--scene", metavar="TOML", help="Objects that hands and feet may touch.")
+    ] = None
+    ground: Annotated[
+        str | None,
+        typer.Option(
+            "--ground",
+            metavar="GROUND",
+            help="What the character walks on, as for terrain: noise:3, slope:10, a file.",
+        ),
     ] = None
     actors: Annotated[int, typer.Option("--actors", metavar="N", help="Actors to drive; OUT's port counts up.")] = 1
 
@@ -163,7 +172,7 @@ def puppet(
     actors, to = cast.actors, cast.to
     with working(f"reading {to or 'sample:sally'}"):
         target = load_character(to or ("sample:sally" if bench else _need(to, "--to CHARACTER")))
-    make = _puppeteers(cast.scene, 1.0 if performance.root is RootMode.WORLD else None)
+    make = _puppeteers(cast.scene, 1.0 if performance.root is RootMode.WORLD else None, cast.ground, target.height)
     if bench:
         _bench(target, make, settings, actors if actors > 1 else 8, seconds or 10.0, json)
         return
@@ -198,13 +207,36 @@ def _need(value: str | None, option: str) -> str:
     return value
 
 
-def _puppeteers(scene: str | None, scale: float | None) -> MakePuppeteer:
-    """Return a function that builds puppeteers in the scene of a file, or on a floor; scale: of the world."""
+def _puppeteers(scene: str | None, scale: float | None, ground: str | None, height: float) -> MakePuppeteer:
+    """Return a function that builds puppeteers in the scene of a file, or on a floor.
+
+    scale: of the world. ground: what characters walk on; height: of the character, metres, to check it before anybody
+    performs.
+    """
     from footplant.io.scene_files import read_scene
+    from footplant.live.ground_walk import GroundWalk
     from footplant.live.puppeteer import Puppeteer
 
     things = None if scene is None else read_scene(scene)
-    return lambda performer, target: Puppeteer(performer, target, things, scale=scale)
+    if ground is None:
+        return lambda performer, target: Puppeteer(performer, target, things, scale=scale)
+    from footplant.io.ground_files import Course
+
+    def made(course: Course) -> Ground:
+        from footplant.contacts.moving_ground import MovingGround
+        from footplant.errors import FormatError
+        from footplant.io.ground_files import load_ground
+
+        found = load_ground(ground, course)
+        if isinstance(found, MovingGround):
+            raise FormatError(f"expected a ground that does not move for a live character, got {ground}")
+        return found
+
+    made(Course((0.0, 0.0), (-1.0, -1.0), (1.0, 1.0), 0.0, height))
+    shared: dict[str, Ground] = {}
+    return lambda performer, target: Puppeteer(
+        performer, target, things, scale=scale, ground=GroundWalk(target, made, shared)
+    )
 
 
 class _Show:

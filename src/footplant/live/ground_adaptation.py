@@ -45,9 +45,13 @@ def foot_targets(
     if not (normals[..., 1] < 1.0 - 1e-12).any():
         return raised, turns
     clear = (places[..., 1] - floor.height(places[..., ::2])) / (TILTS_BELOW * height)
-    tilts = rotation.slerp(
+    return raised, rotation.multiply(tilts_with(normals, clear), turns)
+
+
+def tilts_with(normals: NDArray, clear: NDArray) -> NDArray:
+    """Return rotations (…, 4) of soles that are tilted with the ground; clear: (…,) heights over `TILTS_BELOW`."""
+    return rotation.slerp(
         rotation.identity(*clear.shape),
         rotation.between(rotation.AXES["y"], normals),
         np.clip(2.0 - 2.0 * clear, 0.0, 1.0),
     )
-    return raised, rotation.multiply(tilts, turns)

@@ -26,6 +26,7 @@ from footplant.checks import real_number, shaped
 from footplant.contacts.importance import Importance, PerformanceScene
 from footplant.errors import MotionError
 from footplant.humanoid.body_proxy import SEGMENTS
+from footplant.live.ground_walk import GroundState, GroundWalk
 from footplant.skeleton import Character
 from footplant.solve.ik.puppet import PuppetEngine
 
@@ -85,6 +86,8 @@ class PuppeteerState:
     """(M,) state of the limbs: see `footplant.solve.ik.puppet._tables.Limbs`."""
     frames: int = 0
     """Number of frames so far."""
+    ground: GroundState | None = None
+    """State on an uneven ground; None before the first frame, or on a level floor."""
 
 
 class Puppeteer:
@@ -99,14 +102,16 @@ class Puppeteer:
         scale: float | None = None,
         about: ArrayLike = (0.0, 0.0, 0.0),
         filter: Filter | None = None,
+        ground: GroundWalk | None = None,
     ) -> None:
         """Precompute the tables.
 
         scene: what the performer may touch; None: a floor at height 0. scale: of the target's world relative to the
         performer's, including the scene; None: the ratio of their legs; 1.0: both share one world. about: (3,) the
-        fixed point of that scaling, metres. filter: of the frames; None: none.
+        fixed point of that scaling, metres. filter: of the frames; None: none. ground: what the target walks on, while
+        the performer is on a level floor at height 0; None: on the same.
         """
-        self.performer, self.target, self.filter = performer, target, filter
+        self.performer, self.target, self.filter, self.ground = performer, target, filter, ground
         self.engine = PuppetEngine(performer, target, scene, scale=scale, about=about)
         self._tables = self.engine.packed()
         self._memory, self._limbs = self.engine.init()
@@ -145,7 +150,13 @@ class Puppeteer:
         end = self._turns_at
         importance = Importance(out[3:7], out[12:end].reshape(8, -1), float(out[11]), out[7:11])
         pose = PuppetPose(out[:3], out[end:].reshape(-1, 4), importance, int(iterations))
-        return PuppeteerState(memory, analysis, limbs, state.frames + 1), pose
+        walked = None
+        if self.ground is not None:
+            walked, on, turned = self.ground.step(
+                state.ground, pose.root, pose.rotations, importance.scene[2:], _seconds(frame)
+            )
+            pose = PuppetPose(on, turned, importance, pose.iterations)
+        return PuppeteerState(memory, analysis, limbs, state.frames + 1, walked), pose
 
     def _checked(self, frame: PerformerFrame) -> PerformerFrame:
         """Return a frame if a filter may see it."""

@@ -223,6 +223,31 @@ class StreamSettings:
 
 
 @dataclass(frozen=True)
+class GroundWalkSettings:
+    """How a live character follows a ground (`ground_walk`). Chosen on a walk on stairs of 17 cm and slopes of 10°."""
+
+    ahead: float = 0.12
+    """Seconds ahead at which the ground below a swinging foot counts."""
+    foot_ease: float = 0.05
+    """Half-life in seconds in which the height of a foot follows the ground."""
+    hips_ease: float = 0.1
+    """Half-life in seconds in which the hips follow the feet. At 0.05 they accelerate by 57 instead of 26 m/s² up
+    stairs, at 0.14 by 33 instead of 18 m/s² down a slope: they are late, and the legs too short."""
+    fastest: float = 0.6
+    """m/s at which the ground below a foot rises or falls steadily at most: a walk at 1.4 m/s on a slope of 23°."""
+    straight: float = 0.96
+    """Share of a leg's length beyond which the hips begin to go down, where the performer's is not straighter. At 0.985
+    they accelerate by 26 instead of 18 m/s² down a slope."""
+    rolls: float = 0.01
+    """Metres of height by which heel, ball and toe differ when a foot has rolled from one to the other, as in
+    `solve.ik.puppet`."""
+    steepest: float = math.cos(math.radians(50.0))
+    """Cosine of the steepest slope that a foot is tilted to: what is steeper is the face of a step."""
+    extent: float = 25.0
+    """Metres around the first pose for which a ground is made."""
+
+
+@dataclass(frozen=True)
 class CalibrationPoseSettings:
     """When a calibration pose is accepted (`performer`)."""
 
@@ -246,4 +271,5 @@ FOOT_PLAN = FootPlanSettings()
 AIM = AimSettings()
 CLOCK = ClockSettings()
 STREAM = StreamSettings()
+GROUND_WALK = GroundWalkSettings()
 CALIBRATION_POSE = CalibrationPoseSettings()
