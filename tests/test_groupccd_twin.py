@@ -74,7 +74,7 @@ def test_centers_of_mass_and_unit_turns_agree_with_their_twins():
     for array in (masses, centers, places, turns):
         array.setflags(write=False)
     found = np.empty((4, 3))
-    kernel.centers_of_mass(masses, centers, places, turns, found)
+    kernel.centers_of_mass(np.arange(4), masses, centers, places, turns, found)
     expected = np.einsum("cj,cjk->ck", masses, places + rotation.rotate(turns, centers))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     loose = rng.normal(size=(4, joints, 4))

@@ -32,6 +32,44 @@ def centers_of_mass(rows, masses, centers, positions, rotations, out):
 
 
 @jit
+def points_of(goals, rows, joints, offsets, positions, rotations, out):
+    """Write positions (n, 3) of the points of some goals (n,): rows, joints, offsets (goals, 3) of all of them."""
+    for n in range(goals.shape[0]):
+        g = goals[n]
+        c, j = rows[g], joints[g]
+        x, y, z = rotate(
+            rotations[c, j, 0], rotations[c, j, 1], rotations[c, j, 2], rotations[c, j, 3],
+            offsets[g, 0], offsets[g, 1], offsets[g, 2],
+        )  # fmt: skip
+        out[n, 0], out[n, 1], out[n, 2] = positions[c, j, 0] + x, positions[c, j, 1] + y, positions[c, j, 2] + z
+
+
+@jit
+def follow(goals, owners, group, early, joints, offsets, posed, free, target, behind):
+    """Add the points that some goals (n,) follow to their targets (n, 4), where these are of a group.
+
+    owners: (n, 2) group and row of whom each follows; early, joints, offsets: of all goals. posed, free: positions
+    (C, J, 3) and rotations (C, J, 4) of the group now and without goals; those count for early goals. behind: (n, 3)
+    the roots of whom they follow.
+    """
+    for n in range(goals.shape[0]):
+        if owners[n, 0] != group:
+            continue
+        g, c = goals[n], owners[n, 1]
+        positions, rotations = free if early[g] else posed
+        j = joints[g]
+        x, y, z = rotate(
+            rotations[c, j, 0], rotations[c, j, 1], rotations[c, j, 2], rotations[c, j, 3],
+            offsets[g, 0], offsets[g, 1], offsets[g, 2],
+        )  # fmt: skip
+        target[n, 0] += positions[c, j, 0] + x
+        target[n, 1] += positions[c, j, 1] + y
+        target[n, 2] += positions[c, j, 2] + z
+        for k in range(3):
+            behind[n, k] = free[0][c, 0, k]
+
+
+@jit
 def hull(flat, count, order, corners):
     """Write the convex hull of the first `count` points (P, 2), counter-clockwise; return the number of corners.
 
@@ -144,6 +182,15 @@ def _read_only(*shape):
 
 
 WARMUP = {
+    "points_of": lambda: (
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3),
+        _read_only(1, 1, 4), np.zeros((1, 3)),
+    ),
+    "follow": lambda: (
+        np.zeros(1, np.int64), np.zeros((1, 2), np.int64), 0, np.zeros(1, bool), np.zeros(1, np.int64),
+        np.zeros((1, 3)), (_read_only(1, 1, 3), _read_only(1, 1, 4)), (_read_only(1, 1, 3), _read_only(1, 1, 4)),
+        np.zeros((1, 4)), np.zeros((1, 3)),
+    ),
     "centers_of_mass": lambda: (
         np.zeros(1, np.int64), _read_only(1, 1), _read_only(1, 1, 3), _read_only(1, 1, 3), _read_only(1, 1, 4),
         np.zeros((1, 3)),

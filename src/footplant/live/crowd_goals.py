@@ -161,32 +161,28 @@ class GoalTable:
         place: (actors + 1, 2) group and row of each actor, last −1 for none. Columns: a position, or the normal and
         offset of a half space, or a distance.
         """
+        from footplant.live import _crowd as kernel
+
         target = np.zeros((len(active), 4))
         target[:, :3] = self.target[active]
-        behind = target[:, :3].copy()
+        behind, own = target[:, :3].copy(), np.empty((len(active), 3))
+        kernel.points_of(active, self.row, self.joint, self.point, before.positions, before.rotations, own)
+        owners = place[self.follows[active]]
         if self.followed:
-            owners, early = place[self.follows[active]], self.early[active]
-            for group in range(len(posed)):
-                for is_early, where in ((True, unconstrained), (False, posed)):
-                    n = np.flatnonzero((owners[:, 0] == group) & (early == is_early))
-                    if not len(n):
-                        continue
-                    goal = active[n]
-                    target[n, :3] += _points(
-                        where[group], owners[n, 1], self.follow_joint[goal], self.follow_point[goal]
-                    )
-                    behind[n] = unconstrained[group].positions[owners[n, 1], 0]
+            for group, (now, free) in enumerate(zip(posed, unconstrained, strict=True)):
+                kernel.follow(
+                    active, owners, group, self.early, self.follow_joint, self.follow_point,
+                    (now.positions, now.rotations), (free.positions, free.rotations), target, behind,
+                )  # fmt: skip
         for number in np.flatnonzero(np.bincount(self.kinds[active], minlength=len(KINDS))).tolist():
             kind = KINDS[number]
             if kind == "reach":
                 continue
             n = np.flatnonzero(self.kinds[active] == number)
             goal = active[n]
-            row = self.row[goal]
             if kind == "away":
                 # away from the body behind the fist: the fist itself may be inside the head
-                now = _points(before, row, self.joint[goal], self.point[goal])
-                line = (now - behind[n]) * [1.0, 0.0, 1.0]
+                line = (own[n] - behind[n]) * [1.0, 0.0, 1.0]
                 line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
                 target[n, 3] = np.sum(line * target[n, :3], axis=1) + self.value[goal]
                 target[n, :3] = line
@@ -197,7 +193,7 @@ class GoalTable:
                 target[n, 3] = self.value[goal]
             elif kind == "touch":
                 # beside the other's bone, on the side where this point would be without its goals
-                line = _points(before, row, self.joint[goal], self.point[goal]) - target[n, :3]
+                line = own[n] - target[n, :3]
                 bone = self._bones(goal, place, posed)
                 line -= np.sum(line * bone, axis=1, keepdims=True) * bone
                 line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
@@ -205,36 +201,36 @@ class GoalTable:
             elif kind == "orient":
                 target[n] = self._turns(goal, place, posed)
             elif kind == "area":
-                now = _points(before, row, self.joint[goal], self.point[goal])
+                now = own[n]
                 inside = target[n, :3] + np.clip(now - target[n, :3], -self.size[goal], self.size[goal])
                 line = inside - now
                 line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
                 target[n] = np.column_stack([line, np.sum(line * inside, axis=1)])
             elif kind == "mass":
-                target[n, :3] = self._centers(before, row)
+                target[n, :3] = self._centers(before, self.row[goal])
         if bodies and self.followed:
-            self._clear(active, before, posed, unconstrained, place, share, bodies, target)
+            self._clear(active, own, posed, unconstrained, owners, share, bodies, target)
             target[:, :3] += shifts[active] / np.maximum(share[active], 0.02)[:, None]
         return target
 
     def _clear(
-        self, active: NDArray, before: Kinematics, posed: Sequence[Kinematics], unconstrained: Sequence[Kinematics],
-        place: NDArray, share: NDArray, bodies: Sequence[Proxies], target: NDArray,
+        self, active: NDArray, own: NDArray, posed: Sequence[Kinematics], unconstrained: Sequence[Kinematics],
+        owners: NDArray, share: NDArray, bodies: Sequence[Proxies], target: NDArray,
     ) -> None:  # fmt: skip
-        """Move targets (n, 4) of points on other characters onto their skin."""
+        """Move targets (n, 4) of points, at own (n, 3) without goals, on other characters onto their skin.
+
+        owners: (n, 2) group and row of whom each follows.
+        """
         assert self.radius is not None
-        reaching = _ON_SKIN[self.kinds[active]]
-        owners, early = place[self.follows[active]], self.early[active]
+        reaching, early = _ON_SKIN[self.kinds[active]], self.early[active]
+        radius, asked, moved = self.radius[active], share[active], np.ascontiguousarray(target[:, :3])
         for group in range(len(posed)):
             for is_early, where in ((True, unconstrained), (False, posed)):
-                n = np.flatnonzero(reaching & (owners[:, 0] == group) & (early == is_early))
-                if not len(n):
-                    continue
-                goal = active[n]
-                own = _points(before, self.row[goal], self.joint[goal], self.point[goal])
-                moved = target[n, :3]
-                clear_targets(bodies[group], where[group], owners[n, 1], self.radius[goal], own, share[goal], moved)
-                target[n, :3] = moved
+                counts = reaching & (owners[:, 0] == group) & (early == is_early)
+                if counts.any():
+                    rows = np.where(counts, owners[:, 1], -1)
+                    clear_targets(bodies[group], where[group], rows, radius, own, asked, moved)
+        target[:, :3] = moved
 
     def _bones(self, goals: NDArray, place: NDArray, posed: Sequence[Kinematics]) -> NDArray:
         """Return unit directions (n, 3) of the bones that end at the joints that goals follow."""
@@ -277,11 +273,6 @@ def _joints_and_offsets(points: Sequence[Point]) -> tuple[NDArray, NDArray]:
     """Return the joints (n,) of points and their offsets (n, 3)."""
     joints = np.array([point.joint for point in points], np.int64)
     return joints, np.array([point.offset for point in points], float).reshape(-1, 3)
-
-
-def _points(kinematics: Kinematics, rows: NDArray, joints: NDArray, offsets: NDArray) -> NDArray:
-    """Return positions (N, 3) of points of several characters."""
-    return kinematics.positions[rows, joints] + rotation.rotate(kinematics.rotations[rows, joints], offsets)
 
 
 class SolePoints:
