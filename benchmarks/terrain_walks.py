@@ -15,7 +15,7 @@ import argparse
 import json
 import sys
 import time
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +125,8 @@ def judge(clip: Clip, ground: str, to: str | None, pictures: Path | None, name: 
     ]  # fmt: skip
 
 
+BARS = (1.0, 2.0, 0.0, 1.2)
+"""Drift and depth of soles, mm; new breaks of joint limits; jerk over the source's."""
 HEAD = "drift  depth treads moved breaks  knee   hip  lean  jerk  peak ms/fr"
 
 
@@ -161,6 +163,11 @@ def main() -> None:
     if options.json:
         print(json.dumps({ground: np.nanmedian(np.array(values), axis=0).tolist() for ground, values in rows.items()}))
         return
+    print(f"\n{'runs within the bars':20} of drift  soles breaks   jerk")
+    for ground_name, values in [*rows.items(), ("all", list(chain.from_iterable(rows.values())))]:
+        table = np.array(values)
+        within = (table[:, [0, 1, 4, 8]] <= BARS).sum(axis=0)
+        print(f"{ground_name:18} {len(table):4}", " ".join(f"{count:6}" for count in within))
     print(f"\n{'median (worst)':38} {HEAD}")
     for ground_name, values in rows.items():
         table = np.array(values)

@@ -244,8 +244,12 @@ def plant_feet(
     for _ in range(ROUNDS):
         known = bounds.within
         bounds, asked = bounds.further(posed, part, character, legs, planted, ground, settings.legs_push > 0.0)
-        if found is not first and not asked:
+        if found is not first and not asked and dynamics is None:
             break
+        if dynamics is not None and found is not first and found.unknowns is not None:
+            x, _, shift = found.unknowns
+            moved = posed.center_of_mass(character) - Kinematics(toed).center_of_mass(character)
+            dynamics = dynamics.refined(moved, x, shift)
         if found is first or bounds.within is not known:
             feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
