@@ -218,6 +218,40 @@ def test_invalid_messages_are_reported_and_survived(editor, tab):
     assert closed.rcvd.code == 1003
 
 
+def test_a_kept_drive_takes_its_ground_along(editor, tab):
+    """A character driven over rough ground: the recording is measured and repaired on it."""
+    tab.edit(kind="terrain", ground="noise:3")
+    tab.ask(do="drive", mode="drive", set="samples")
+    tab.until("driving")
+    tab.ask(do="steer", keys=["w"])
+    for _ in range(90):
+        tab.hear()
+    tab.ask(do="drive", mode="keep")
+    assert tab.until("figure", "error")["clip"] == "recording"
+    said = tab.until("document")
+    assert said["ground"] == "noise:3"
+    assert said["history"] == ["Ground of the recording"]
+    assert tab.edit(kind="repair")["is"] == "document"
+    assert tab.document["ground"] == "noise:3"
+    assert tab.edit(kind="ground", file="recorded/recording.footplant", name="x")["is"] == "error"
+
+
+def test_any_ground_is_packed(tmp_path):
+    from footplant.editor.recorded_ground import pack_ground, unpack_ground
+    from footplant.geometry import Plane
+    from footplant.grounds import Built, Piece, rough
+
+    motion = samples.load("walk").motion
+    places = motion.root[::20, ::2]
+    step = Piece("block", (0.0, 0.0, 1.0), (4.0, 0.2, 0.6))
+    for ground, near in (
+        (rough(1, 0.1, 1.0, (-3, -3), (3, 3)), 1e-12), (Plane((0, 0.1, 0), (0.1, 1, 0)), 1e-12), (Built((step,)), 1e-9),
+    ):  # fmt: skip
+        path = tmp_path / "ground.npz"
+        path.write_bytes(pack_ground(ground, motion))
+        np.testing.assert_allclose(unpack_ground(path).height(places), ground.height(places), atol=near)
+
+
 def test_two_tabs_do_not_disturb_each_other(editor, tab):
     other = Tab(editor)
     try:

@@ -101,7 +101,7 @@ def describe(edit: Edit, state: EditorState) -> str:
         "repair": "Repair the feet", "objects": "Arrange the scene",
         "path": "Bend the path", "blend": "Blend with {clips}", "constraints": "Add constraints",
         "trim": "Trim to {start}–{end}", "retime": "Play at {speed} times the speed", "mirror": "Mirror",
-        "pose": "Paste a pose at {frame}", "place": "Place the character",
+        "pose": "Paste a pose at {frame}", "place": "Place the character", "ground": "Ground of the recording",
     }  # fmt: skip
     return titles[kind].format(**{key: _as_text(value) for key, value in edit.items()})
 
@@ -449,6 +449,16 @@ def _terrain(edit: Edit, state: EditorState, context: EditContext) -> EditorStat
     return opened(made, like=state, ground=ground, ground_name=text, report=solution.report)
 
 
+def _ground(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Give a recording the ground that it was driven over; the motion stays as it is."""
+    from footplant.editor.recorded_ground import unpack_ground
+
+    fields = Fields(edit, "", None)
+    ground = unpack_ground(context.find(fields.text("file")))
+    clip = replace(state.clip, motion=state.motion)
+    return opened(clip, like=state, ground=ground, recorded_on=ground, ground_name=fields.text("name"))
+
+
 def _path(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     """Bend the motion along a curve through points on the floor."""
     from footplant import curves
@@ -555,6 +565,7 @@ _KINDS: dict[str, Callable[[Edit, EditorState, EditContext], EditorState]] = {
     "method": _method,
     "retarget": _retarget,
     "terrain": _terrain,
+    "ground": _ground,
     "path": _path,
     "blend": _blend,
     "repair": _repair,

@@ -494,15 +494,20 @@ class Connection:
         """Open what was driven or received as a clip of its own."""
         if played is None:
             raise ConstraintError("expected something that was played, got nothing")
+        from footplant.editor.recorded_ground import pack_ground
         from footplant.io import save
 
         path = self.session.journal.new_upload("recording.footplant", "recorded")
         path.unlink()
-        save(path, Clip(played.recorded(), played.character, name="recording"))
+        motion, ground_name = played.recorded(), self.session.state.ground_name
+        save(path, Clip(motion, played.character, name="recording"))
         path.chmod(0o600)
         name = f"{path.parent.name}/{path.name}"
         with self._own_files_kept(request):
             self.session = self.hub.open_in(self.key, self.session, name, self.progress)
+        if played.ground is not None:
+            kept = self.session.journal.keep("ground.npz", pack_ground(played.ground, motion))
+            self.session.do({"kind": "ground", "file": kept, "name": ground_name})
         self.introduce()
 
     @contextlib.contextmanager

@@ -33,6 +33,9 @@ Send = Callable[[dict[str, Any] | bytes], None]
 class _Performance(ABC):
     """A thread that sends poses of one character."""
 
+    ground: Ground | None = None
+    """What the character moves on; None: a level floor at height 0."""
+
     def __init__(self, character: Character, send: Send) -> None:
         self.character, self._send = character, send
         self._stopped = threading.Event()
@@ -104,7 +107,7 @@ class KeyDriver(_Performance):
     ) -> None:
         """Stand at a place (x, z) of a ground until a key is held."""
         super().__init__(driven.controller.character, send)
-        self._set = driven
+        self._set, self.ground = driven, ground
         self._state = driven.controller.init(place=place, facing=facing, begin=driven.idle, ground=ground)
         self._keys: frozenset[str] = frozenset()
 

@@ -204,8 +204,8 @@ def quality_rows(origin: Clip, state: EditorState) -> list[Any]:
     if not all(any(name in who.contacts for name in FEET) for who in (state.character, origin.character)):
         # the measures concern feet
         return []
-    source = (origin.motion, origin.character, find_plants(origin))
-    before = measure(origin.motion, origin.character, source[2])
+    source = (origin.motion, origin.character, find_plants(origin, state.recorded_on))
+    before = measure(origin.motion, origin.character, source[2], ground=state.recorded_on or source[2].ground)
     now = state.contacts()
     # footplants are measured on the current character, smoothness relative to the source
     after = measure(state.motion, state.character, now, against=source, ground=state.ground or now.ground)

@@ -57,6 +57,8 @@ class EditorState:
     """Prepared for the next drag; None until the first one needs it."""
     ground: Ground | None = None
     """The terrain; None: the ground estimated from the footplants."""
+    recorded_on: Ground | None = None
+    """The ground of the clip as it was opened, of a recording."""
     ground_name: str = ""
     """Specification of the terrain: "noise:3"."""
     objects: tuple[dict[str, Any], ...] = ()

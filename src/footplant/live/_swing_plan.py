@@ -16,6 +16,7 @@ from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import exp, log, multiply, rotate
 from footplant.live._foot_plan import (
     AFTER,
+    BASE,
     BEFORE,
     FIRST,
     LANDS,
@@ -24,11 +25,13 @@ from footplant.live._foot_plan import (
     LOWER,
     LOWEST,
     NEED,
+    NEEDED_IN,
     SHIFT,
     SINCE,
     SLACK,
     SOFT,
     SPEED,
+    STANCE_NEED,
     START,
     STRAIGHT,
     SWING,
@@ -140,10 +143,10 @@ def strongest(path, seconds):
 
 
 @jit
-def stays(limits, own):
+def stays(limits, own, shift):
     """Return the seconds for which a foot that the blend releases should still stand: it hardly moves, or returns.
 
-    own: the predicted foot (N, 24).
+    own: the predicted foot (N, 24). shift (3,): metres from it to where the foot stands.
     """
     again = min(limits.again, own.shape[0] - 1)
     body = math.hypot(own[again, HIP] - own[0, HIP], own[again, HIP + 2] - own[0, HIP + 2])
@@ -159,7 +162,24 @@ def stays(limits, own):
             if math.hypot(own[n, BALL] - own[0, BALL], own[n, BALL + 2] - own[0, BALL + 2]) <= limits.returns:
                 leaves = max(leaves, n)
             break
-    return leaves * limits.interval
+    return max(leaves, _dragged(limits, own, shift)) * limits.interval
+
+
+@jit
+def _dragged(limits, own, shift):
+    """Return the frame until which the blend drags a foot, hardly lifted, to a place near where it stands; 0: it steps.
+
+    Such a foot stays: it would creep along, or take a step that is hardly one.
+    """
+    lasts = 0
+    for n in range(own.shape[0]):
+        x, z = own[n, BALL] - own[0, BALL] - shift[0], own[n, BALL + 2] - own[0, BALL + 2] - shift[2]
+        if own[n, BALL + 1] - own[0, BALL + 1] > limits.lift or x * x + z * z > limits.far * limits.far:
+            return 0
+        lasts = lasts + 1 if own[n, BITS] > 0.0 else 0
+        if lasts > limits.lasting:
+            return n - limits.lasting
+    return 0
 
 
 @jit
@@ -446,6 +466,32 @@ def _reach_for(limits, foot, state, row, out):
 
 
 @jit
+def stretch(limits, foot, now, state, own):
+    """Write how far the body has to be lowered so that the leg reaches a foot that has landed, while its heel is down.
+
+    own: the predicted foot (N, 24), from now on, seconds.
+    """
+    length = limits.left_leg if foot == 0 else limits.right_leg
+    levels, mark, base = state.levels[foot], state.places[foot, 0], state.body[BASE]
+    levels[STANCE_NEED], levels[NEEDED_IN] = 0.0, 0.0
+    for n in range(own.shape[0]):
+        row = own[n]
+        if not int(row[BITS]) & 1:
+            break
+        x, y = mark[0] + row[ANKLE] - row[HEEL], mark[1] + row[ANKLE + 1] - row[HEEL + 1]
+        z = mark[2] + row[ANKLE + 2] - row[HEEL + 2]
+        dx, dy, dz = row[HIP] - row[ANKLE], row[HIP + 1] - row[ANKLE + 1], row[HIP + 2] - row[ANKLE + 2]
+        blended = math.sqrt(dx * dx + dy * dy + dz * dz)
+        straight = min(max(STRAIGHT * length, blended), 0.9999 * length)
+        near = min(max(SOFT * length, blended + SLACK), straight)
+        across = (row[HIP] - x) ** 2 + (row[HIP + 2] - z) ** 2
+        need = row[HIP + 1] + base - y - math.sqrt(max(near * near - across, 0.0))
+        if need > levels[STANCE_NEED]:
+            levels[STANCE_NEED], levels[NEEDED_IN] = min(need, LOWEST * length), n * limits.interval
+    levels[NEEDED_IN] += now - state.times[foot, SINCE]
+
+
+@jit
 def _clearance(limits, ground, own, path, count, stepping):
     """Return how much higher a swing has to be lifted in its middle so that the sole clears the ground."""
     wanted, highest = limits.lift if stepping else 0.0, -1e9
@@ -491,5 +537,6 @@ WARMUP = {
         foot_tables(), _limits(), level_ground(), (0, 1), np.full(4, -1.0), foot_states(), np.ones((6, 2, 24)),
         plan_scratch(),
     ),
-    "stays": lambda: (_limits(), np.ones((6, 2, 24))[:, 0]),
+    "stretch": lambda: (_limits(), 0, 0.0, foot_states(), np.ones((6, 2, 24))[:, 0]),
+    "stays": lambda: (_limits(), np.ones((6, 2, 24))[:, 0], np.zeros((2, 5, 3))[0, 3]),
 }  # fmt: skip

@@ -251,7 +251,7 @@ class Controller:
                 np.zeros((2, 4, 4)),
                 np.zeros((2, 4, 3)),
                 np.zeros((2, 5, 3)),
-                np.zeros((2, 4)),
+                np.zeros((2, 6)),
                 np.zeros(4),
             ),
             aim=np.zeros((AIM.rows, 5)),
@@ -520,6 +520,9 @@ class Controller:
             event, flags, times = events >> (3 * foot) & 7, feet.flags[foot], feet.times[foot]
             swinging = flags[kernel.SWING] == 1
             late = times[0] + times[1] - now < FOOT_PLAN.late
+            if not swinging and (times[kernel.SINCE] == now or state.changed):
+                track = self.look_ahead(state) if track is None else track
+                self.planner.stretch(feet, foot, track, now)
             again = swinging and not flags[kernel.LANDS] and now >= state.looked[foot]
             via = self._via(state, foot) if swinging else None
             planned = state.key > now and abs(times[0] + times[1] - state.key) < 1e-6
@@ -541,7 +544,7 @@ class Controller:
                 if event & kernel.LOST:
                     stepping = bool(planted[: round(FOOT_PLAN.step / FOOT_PLAN.interval)].all())
                 elif event & kernel.RELEASED:
-                    wait = self.planner.stays(track[:, foot])
+                    wait = self.planner.stays(feet, foot, track)
                     if wait > 0.0:
                         times[kernel.KEEP] = now + wait
                         continue

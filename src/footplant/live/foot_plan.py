@@ -92,7 +92,7 @@ class FootPlanner:
                 mark[1] = kernel.ground_at(ground, mark[0], mark[2])
             held = int(planted[2 * foot] >= 0.5) + 2 * int(planted[2 * foot + 1] >= 0.5)
             level = float(state.places[foot, :2, 1].mean())
-            state.levels[foot] = level, level, 0.0, 0.0
+            state.levels[foot] = level, level, 0.0, 0.0, 0.0, 0.0
             state.turns[foot, kernel.TOE_LOCAL] = (1.0, 0.0, 0.0, 0.0)
             if held:
                 kernel.land(self.feet, foot, now, state, scratch, held)
@@ -107,11 +107,11 @@ class FootPlanner:
         state.body[:] = 0.0
         state.body[0] = float(state.levels[:, 0].mean())
 
-    def stays(self, own: NDArray) -> float:
-        """Return the seconds for which a foot (N, 24) that the blend releases should still stand."""
-        from footplant.live import _swing_plan as kernel
+    def stays(self, state: FootState, foot: int, track: NDArray) -> float:
+        """Return the seconds for which a foot that the blend releases should still stand; track: (N, 2, 24)."""
+        from footplant.live import _foot_plan, _swing_plan
 
-        return kernel.stays(self.limits, own)
+        return _swing_plan.stays(self.limits, track[:, foot], state.places[foot, _foot_plan.SHIFT])
 
     def swing(
         self, state: FootState, foot: int, track: NDArray, now: float, ground: GroundField, *, stepping: bool = False,
@@ -129,6 +129,12 @@ class FootPlanner:
         return kernel.plan_swing(
             self.feet, self.limits, ground, (foot, now, stepping), aims, state, track, self._scratch
         )
+
+    def stretch(self, state: FootState, foot: int, track: NDArray, now: float) -> None:
+        """Note how far the body has to be lowered while a foot that has landed is flat; track: (N, 2, 24)."""
+        from footplant.live import _swing_plan as kernel
+
+        kernel.stretch(self.limits, foot, now, state, track[:, foot])
 
     def beyond(
         self, state: FootState, foot: int, track: NDArray, frame: int, ground: GroundField, goal: NDArray
