@@ -347,6 +347,49 @@ def test_feet_stand_while_they_are_still():
         assert np.ptp(path, axis=0).max() < 0.05
 
 
+def test_steps_that_overlap_are_moved_apart(own):
+    """Both feet planted 4 cm apart, each 8 cm broad: the steps move apart, and feet stand beside each other."""
+    clip = footplant.load("sample:walk")
+    copied = transfer(clip.motion[:20].resample(30.0), clip.character, own.proxy)
+    length = float(np.linalg.norm(own.soles["left"].toe - own.soles["left"].heel))
+    below = Kinematics(copied).positions[2, 0] * (1.0, 0.0, 1.0)
+    held = [
+        (side, part, 0, len(copied), below + (across, 0.0, ahead))
+        for side, across in (("left", 0.02), ("right", -0.02))
+        for part, ahead in (("heel", -0.5 * length), ("toe", 0.5 * length))
+    ]
+    goals = goals_of(own, copied, held, 0.0)
+    solution = solve_robot(goals)
+    quality = measure_robot(own, RobotMotion(own.mechanism, solution.states, 30.0), solution.plants)
+    assert quality.colliding == 0.0
+    assert max(quality.plant_errors) < 1.0
+    left, right = (next(plant for plant in solution.plants if plant.side == side) for side in ("left", "right"))
+    assert left.place[1] - right.place[1] == pytest.approx(0.085, abs=1e-3)
+    assert left.place[0] == pytest.approx(goals.plants[0].place[0], abs=1e-6)
+
+
+def test_mjlab_loads_what_is_written(walked, own, tmp_path):
+    """mjlab's own loader reads both orders; MuJoCo replays its angles to the places of bodies that it read."""
+    mujoco, torch = pytest.importorskip("mujoco"), pytest.importorskip("torch")
+    loader = pytest.importorskip("mjlab.tasks.tracking.mdp.commands").MotionLoader
+    model = mujoco.MjModel.from_xml_string(OWN)
+    data = mujoco.MjData(model)
+    for order in ("mujoco", "physx"):
+        path = save_robot(tmp_path / f"{order}.npz", walked.motion, order=order)
+        with np.load(path) as stored:
+            bodies, joints = stored["body_names"].tolist(), stored["joint_names"].tolist()
+        motion = loader(str(path), torch.arange(len(bodies)))
+        assert motion.time_step_total == len(walked.motion)
+        base = bodies.index("pelvis")
+        for frame in (0, motion.time_step_total - 1):
+            data.qpos[:3], data.qpos[3:7] = motion.body_pos_w[frame, base], motion.body_quat_w[frame, base]
+            for name, angle in zip(joints, motion.joint_pos[frame].tolist()):
+                data.joint(name).qpos[0] = angle
+            mujoco.mj_kinematics(model, data)
+            places = np.array([data.body(name).xpos for name in bodies])
+            assert np.abs(places - motion.body_pos_w[frame].numpy()).max() < 1e-5
+
+
 def test_plants_below_the_floor_are_on_it(own):
     held = [("left", "toe", 2, 8, np.array([0.0, -0.08, 0.0]))]
     clip = footplant.load("sample:walk")

@@ -116,7 +116,8 @@ def retarget_robot(
 
 def _result(body: RobotBody, motion: RobotMotion, goals: Goals, started: float, solution: RobotSolution) -> RobotResult:
     """Return a solved motion with its measures."""
-    palms = solution.palms
+    asked, palms = goals.plants, solution.palms
+    goals = replace(goals, plants=solution.plants)
     heights = None if goals.ground is None else goals.ground_heights
     quality = measure_robot(body, motion, goals.plants, goals.limbs(), palms, heights)
     shown = clip_of_robot(motion, body)
@@ -129,6 +130,9 @@ def _result(body: RobotBody, motion: RobotMotion, goals: Goals, started: float, 
     let_go = sum(plant.end - plant.start for plant in goals.palms) - sum(plant.end - plant.start for plant in palms)
     if let_go:
         notes.append(f"hands rest on the ground for {let_go} more frames in the source, out of the robot's reach")
+    moved = max((np.hypot(*np.subtract(a.place, b.place)[:2]) for a, b in zip(asked, goals.plants)), default=0.0)
+    if 1000.0 * moved > REACHED:
+        notes.append(f"feet would overlap: footsteps are moved apart, by up to {1000.0 * moved:.0f} mm")
     if solution.let_go:
         names = ", ".join(_name(plant) for plant in solution.let_go)
         notes.append(f"out of the robot's reach and let go: {names}")

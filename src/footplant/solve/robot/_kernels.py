@@ -247,10 +247,11 @@ def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index
 
 
 @jit
-def assemble(tree, columns, soft, hard, pairs, states, margin, distance, touching, room, rows):
+def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, touching, room, rows):
     """Write the equations of all frames, and inequality rows of what is within `margin` metres of its bound.
 
-    states (F, 7 + D); touching (F, P): which floor points were active; returns the number of rows.
+    states (F, 7 + D); distance, part: least distance of solids, and by how much those that overlap are driven apart,
+    metres; touching (F, P): which floor points were active; returns the number of rows.
     """
     frames, links = states.shape[0], tree.parents.shape[0]
     at, turn, axis = np.empty((links, 3)), np.empty((links, 3, 3)), np.zeros((links, 3))
@@ -297,7 +298,7 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, touchin
                 for a in range(m):
                     rows.values[count, index[a]] -= by[a, 0] * normal[0] + by[a, 1] * normal[1] + by[a, 2] * normal[2]
                 # solids that overlap are driven apart over several steps, not in one
-                rows.gaps[count] = max(gap, -0.01)
+                rows.gaps[count] = max(gap, -part)
                 rows.active[count] = 1 if gap < 0.0 else 0
                 rows.names[count] = -1
                 count += 1
@@ -588,7 +589,7 @@ def _example():
 
 def _assembled():
     tree, columns, soft, hard, pairs, states, rows, room = _example()
-    return tree, columns, soft, hard, pairs, states, 0.1, 0.01, np.zeros((1, 1), np.int8), room, rows
+    return tree, columns, soft, hard, pairs, states, 0.1, 0.01, 0.01, np.zeros((1, 1), np.int8), room, rows
 
 
 def _stepped():

@@ -32,6 +32,11 @@ class RobotSettings:
     """Weight of the head's rotation, per square radian."""
     posture: float = 1e-3
     """Weight that draws every hinge to the rest pose, per square radian: redundant hinges do not drift."""
+    guess_posture: float = 0.2
+    """The same in the first guess, in which frames are posed one after another: a forearm that is nearly straight says
+    next to nothing about the turn of its upper arm, which then wanders to where the whole clip does not find back. With
+    1e-3, 0.05 and 0.2, limbs of six clips are off by 3.4, 2.9 and 2.6° on a T1 (7.1, 4.2 and 1.4° in one of them), by
+    4.6, 4.0 and 4.0° on an iCub and by 1.9° on a G1 with each."""
     plant: float = 1e6
     """Weight of a planted point, per square leg length, or per square metre for longer legs. With a ninth of it,
     which is what PyBullet's humanoid has per square leg length, its feet drift by 0.7 mm in a backflip (88_01)."""
@@ -46,10 +51,11 @@ class RobotSettings:
     """Share of the arm's length: a resting hand farther than this from its shoulder is out of reach, and let go."""
     rise: float = 0.03
     """Metres: a point that is deeper than this in the ground, in the riser of a stair, is raised by this in a step."""
-    smooth: float = 6.0
+    smooth: float = 9.0
     """Weight of second differences of hinges, per square radian at 30 frames/s; it grows with the fourth power of the
-    frame rate. From 3 to 6, jerk of three walks on a G1 falls from 396 to 322 rad/s³, and its limbs are off by 1.4° and
-    1.5°."""
+    frame rate. With 6, 9 and 12, jerk of six clips on a G1, a T1 and an iCub is 438, 387 and 357 rad/s³, and their
+    limbs are off by 2.9, 3.0 and 3.2°: most of it is where feet land and leave. The clips are 14_23, 19_15, 49_21,
+    fair1_zombie, AV_8Walk_Meredith and toolbox_walk01, none of which are in the table of docs/robots.md."""
     smooth_base: float = 100.0
     """The same of the base, of its displacement from the reference, with lengths in legs: the base follows the shifts
     that balance it. With 30 and 100, the zero-moment point of three walks is outside the feet of an H1 in 39 and 32 %
@@ -76,7 +82,10 @@ class RobotSettings:
     apart: float = 0.005
     """Metres: least distance of solids that may collide."""
     near: float = 0.03
-    """Metres: solids nearer than this have a row, so that a step does not drive them into each other."""
+    """Metres, for legs longer than 0.8 m in proportion: solids nearer than this have a row, so that a step does not
+    drive them into each other."""
+    part: float = 0.01
+    """Metres, likewise: solids that overlap are driven apart by this in a step."""
     missed: float = 0.002
     """Leg lengths: a body that misses a plant by more is solved again without keeping its legs apart."""
     missed_height: float = 0.05

@@ -26,6 +26,7 @@ from footplant.mechanism.motion import Plant
 from footplant.solve.robot.balance import balancing_shift
 from footplant.solve.robot.goals import TO_Z_UP, Goals, leg_length
 from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
+from footplant.solve.robot.steps_apart import steps_apart
 
 SKETCH_STEPS = 2
 """Gauss–Newton steps of arms and head before the trunk. Without, the trunk is balanced under arms that move otherwise
@@ -46,6 +47,8 @@ class RobotSolution:
     """Gauss–Newton steps of base and legs."""
     factored: int
     """How often matrices were factored, in all stages."""
+    plants: tuple[Plant, ...] = ()
+    """Footplants, those let go among them; steps of both feet that would overlap are moved apart."""
     palms: tuple[Plant, ...] = ()
     """Contacts of hands that the arms reach, and in which frames."""
     let_go: tuple[Plant, ...] = ()
@@ -56,6 +59,8 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
     """Return the states of a robot that best follow its goals, with what must hold."""
     problem = _Problem(goals, settings)
     states = problem.first_guess()
+    problem.move_steps_apart(states)
+    plants = problem.goals.plants
     trunk, *outer = [problem.columns(hinges, base=not number) for number, hinges in enumerate(problem.stages())]
     factored = 0
     # arms and head weigh as much as they do in the end: the trunk is balanced under them
@@ -70,7 +75,7 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
             factored += problem.solve_stage(states, columns)[1]
     angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
     return RobotSolution(
-        np.concatenate([states[:, :7], angles], axis=1), taken, factored, problem.palms, problem.let_go
+        np.concatenate([states[:, :7], angles], axis=1), taken, factored, plants, problem.palms, problem.let_go
     )
 
 
@@ -85,6 +90,8 @@ class _Problem:
         self.links, self.mechanism = self.body.links, self.body.mechanism
         self.leg = leg_length(self.body)
         self.tree = self.links.tree
+        # a step of the solver, in radians, moves long limbs farther
+        self.size = max(self.leg / 0.8, 1.0)
         self.solids = self.body.solids
         self.palms: tuple[Plant, ...] = ()
         self.let_go: tuple[Plant, ...] = ()
@@ -250,8 +257,18 @@ class _Problem:
         self.reference = states.copy()
         columns = np.arange(6 + joints)
         feet = self.hard._replace(hold_weights=self._of_feet())
-        self.kernel.track(self.tree, columns, self.soft, feet, states, 80, 3, 1e-3)
+        drawn = self.soft.posture_weights.copy()
+        drawn[[hinge for hinges in self.stages()[1:] for hinge in hinges]] = self.settings.guess_posture
+        soft = self.soft._replace(posture_weights=drawn)
+        self.kernel.track(self.tree, columns, soft, feet, states, 80, 3, 1e-3)
         return states
+
+    def move_steps_apart(self, states: NDArray) -> None:
+        """Move steps of both feet that would overlap apart; states: of the first guess, in which feet are planted."""
+        if len(self.solids.pairs):
+            moved = steps_apart(self.body, self.goals.plants, *self.links.pose(states), self.settings.apart)
+            self.goals = replace(self.goals, plants=tuple(moved))
+            self.soft, self.hard = self._soft(), self._hard()
 
     def solve_trunk(self, states: NDArray, columns: NDArray) -> tuple[int, int]:
         """Solve base, waist and legs in place.
@@ -381,8 +398,8 @@ class _Problem:
             if self.goals.ground is not None:
                 self.level_floor(states, hard)
             kernel.assemble(
-                self.tree, columns, soft, hard, pairs, states, s.margin * self.leg / 0.8, s.apart, touching,
-                room, rows,
+                self.tree, columns, soft, hard, pairs, states, s.margin * self.leg / 0.8, s.apart, s.part * self.size,
+                touching, room, rows,
             )  # fmt: skip
             kernel.add_smoothness(columns, bend, states, self.reference, room.vectors)
             times = kernel.step(columns, hard, states, rows, room, bend, self._damping(number - shifted), s.rounds)
@@ -472,7 +489,7 @@ class _Problem:
 
         own, moved: what `own_links` and `moved` return for that stage.
         """
-        near = self.solids.near(*self.links.pose(states), self.settings.near)
+        near = self.solids.near(*self.links.pose(states), self.settings.near * self.size)
         apart = (moved[near.links[:, 0]] != moved[near.links[:, 1]]).any(axis=1)
         chosen = np.flatnonzero(apart & own[near.links].all(axis=1))
         radii = self.solids.table.radii[self.solids.pairs[near.pairs[chosen]]].sum(axis=1)
