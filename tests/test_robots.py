@@ -368,6 +368,7 @@ def test_steps_that_overlap_are_moved_apart(own):
     assert left.place[0] == pytest.approx(goals.plants[0].place[0], abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_mjlab_loads_what_is_written(walked, own, tmp_path):
     """mjlab's own loader reads both orders; MuJoCo replays its angles to the places of bodies that it read."""
     mujoco, torch = pytest.importorskip("mujoco"), pytest.importorskip("torch")

@@ -257,11 +257,25 @@ class _Problem:
         self.reference = states.copy()
         columns = np.arange(6 + joints)
         feet = self.hard._replace(hold_weights=self._of_feet())
-        drawn = self.soft.posture_weights.copy()
-        drawn[[hinge for hinges in self.stages()[1:] for hinge in hinges]] = self.settings.guess_posture
-        soft = self.soft._replace(posture_weights=drawn)
-        self.kernel.track(self.tree, columns, soft, feet, states, 80, 3, 1e-3)
-        return states
+        drawn = np.full(joints, self.settings.guess_posture)
+        loose = drawn.copy()
+        loose[self.stages()[0]] = self.settings.posture
+        # legs follow more closely if little draws them, unless they are led astray: the guess that does is taken
+        guesses = []
+        for weights in (loose, drawn):
+            guess = states.copy()
+            soft = self.soft._replace(posture_weights=weights)
+            self.kernel.track(self.tree, columns, soft, feet, guess, 80, 3, 1e-3)
+            guesses.append((self.off_limbs(guess), guess))
+        return min(guesses, key=lambda each: each[0])[1]
+
+    def off_limbs(self, states: NDArray) -> float:
+        """Return what limbs that are off their goals cost."""
+        at, turn = self.links.pose(states)
+        (above, below), places = self.soft.way_links.T, self.soft.way_places
+        ways = at[:, below] + np.einsum("fsij,sj->fsi", turn[:, below], places[:, 1])
+        ways -= at[:, above] + np.einsum("fsij,sj->fsi", turn[:, above], places[:, 0])
+        return float((self.soft.way_weights * ((ways - self.soft.way_goals) ** 2).sum(axis=2)).sum())
 
     def move_steps_apart(self, states: NDArray) -> None:
         """Move steps of both feet that would overlap apart; states: of the first guess, in which feet are planted."""
@@ -361,7 +375,8 @@ class _Problem:
         if not count:
             return 0, 0
         own, moved = self.own_links(columns), self.moved(columns)
-        kept = own[self.hard.floor_links]
+        # a neck does not lift its head out of the floor: that is the trunk's to do
+        kept = (own | self.on_neck())[self.hard.floor_links]
         hard = self.hard._replace(
             floor_links=self.hard.floor_links[kept], floor_places=np.ascontiguousarray(self.hard.floor_places[kept]),
             floor_radii=self.hard.floor_radii[kept], floor_levels=np.zeros((frames, int(kept.sum()))),
@@ -523,6 +538,12 @@ class _Problem:
         paths, depths = self.links.paths
         fixed = np.concatenate([[False], columns[6:] < 0])
         return np.array([not fixed[paths[link, :depth]].any() for link, depth in enumerate(depths)])
+
+    def on_neck(self) -> NDArray:
+        """Return the links (L,), bool, that the neck carries."""
+        paths, depths = self.links.paths
+        neck = [hinge + 1 for hinge in self.body.groups.get("neck", ())]
+        return np.array([bool(np.isin(paths[link, :depth], neck).any()) for link, depth in enumerate(depths)])
 
     def moved(self, columns: NDArray) -> NDArray:
         """Return which of the free hinges move each link (L, D), bool."""
