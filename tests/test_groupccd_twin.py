@@ -11,6 +11,7 @@ from footplant.constraints.balance import hull
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.live import _crowd as kernel
+from footplant.live import _crowd_apart as apart
 from footplant.solve.ik.groupccd import solve_rows
 from footplant.solve.ik.groupccd.rows import drawn_in, rows_of
 from test_groupccd import BODIES, figure, point, standing
@@ -106,3 +107,55 @@ def test_supports_agree_with_the_hull_of_the_soles():
         expected = drawn_in(flat[hull(flat)], 0.01) if len(flat) else flat
         assert sides[f] == len(expected)
         np.testing.assert_allclose(polygons[f, : sides[f]], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.quick
+def test_what_contacts_ask_of_limbs_agrees_with_numpy():
+    rng = np.random.default_rng(3)
+    characters, capsules, joints, count = 6, 5, 7, 60
+    limbs = np.array([False, True, True, False, True])
+    found = np.zeros((count, apart.OUT))
+    for column, high in ((0, characters), (1, capsules), (3, characters), (4, capsules)):
+        found[:, column] = rng.integers(high, size=count)
+    found[:, [2, 5]], found[:, 9] = rng.uniform(size=(count, 2)), rng.uniform(-0.1, 0.1, count)
+    found[:, 6:9] = rng.normal(size=(count, 3))
+    freedom, other_freedom = rng.uniform(size=(2, characters, capsules))
+    rows, other_rows = np.empty((2, count, apart.ASKED))
+    counts = apart.ways(found, limbs, freedom, other_freedom, rows, other_rows)
+    one, i, two, j = found[:, [0, 1, 3, 4]].astype(int).T
+    ease, other_ease = limbs[i] * freedom[one, i], limbs[j] * other_freedom[two, j]
+    share, way = (ease / np.maximum(ease + other_ease, 1e-9))[:, None], found[:, 6:9] * found[:, 9:10]
+    expected = np.column_stack([found[:, [0, 1, 2, 6, 7, 8, 9]], share * way])[limbs[i]]
+    others = np.column_stack([found[:, 3:6], -found[:, 6:9], found[:, 9], -(1.0 - share) * way])[limbs[j]]
+    assert counts == (len(expected), len(others))
+    np.testing.assert_allclose(rows[: counts[0]], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(other_rows[: counts[1]], others, rtol=0, atol=1e-12)
+
+    order, most = np.empty(len(expected), np.int64), 3
+    kept = apart.deepest_rows(expected, characters, most, np.empty(characters + 1, np.int64), order)
+    deepest = []
+    for character in range(characters):
+        own = np.flatnonzero(expected[:, 0] == character)
+        deepest += own[np.argsort(-expected[own, 6], kind="stable")][:most].tolist()
+    assert order[:kept].tolist() == deepest
+
+    tubes = apart.Capsules(rng.integers(joints, size=capsules), rng.integers(joints, size=capsules), freedom)
+    places, turns = (
+        rng.normal(size=(characters, joints, 3)),
+        rotation.normalize(rng.normal(size=(characters, joints, 4))),
+    )
+    for array in (places, turns):
+        array.setflags(write=False)
+    poses, carriers = np.empty((2, kept), np.int64)
+    points, planes = np.empty((kept, 3)), np.empty((kept, 4))
+    apart.place_rows(expected, order[:kept], tubes, places, turns, poses, carriers, points, planes)
+    asked = expected[deepest]
+    c, capsule = asked[:, :2].astype(int).T
+    start = places[c, tubes.starts[capsule]]
+    bone = asked[:, 2:3] * (places[c, tubes.ends[capsule]] - start)
+    back = rotation.rotate(rotation.inverse(turns[c, tubes.starts[capsule]]), bone)
+    level = np.sum(asked[:, 3:6] * (start + bone + asked[:, 7:10]), axis=1)
+    np.testing.assert_array_equal(poses, c)
+    np.testing.assert_array_equal(carriers, tubes.starts[capsule])
+    np.testing.assert_allclose(points, back, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(planes, np.column_stack([asked[:, 3:6], level]), rtol=0, atol=1e-12)
