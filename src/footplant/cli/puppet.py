@@ -263,13 +263,13 @@ class _Show:
         """Return whether poses are sent live and must be paced."""
         return self._outlet is not None
 
-    def show(self, shown: Shown, latest: bool = True) -> None:
-        """Send a pose if it is the latest of its actor, or add it to the take."""
-        self.present(shown.pose, shown.time, shown.number, shown.actor.name, shown.expressions, latest=latest)
+    def show(self, shown: Shown, _: bool = True) -> None:
+        """Send a pose, or add it to the take."""
+        self.present(shown.pose, shown.time, shown.number, shown.actor.name, shown.expressions)
 
     def present(
         self, pose: PuppetPose, seconds: float, number: int = 0, name: str = "footplant",
-        expressions: Mapping[str, float] | None = None, *, latest: bool = True,
+        expressions: Mapping[str, float] | None = None,
     ) -> None:  # fmt: skip
         """Send a pose of an actor, or add it to the take."""
         from footplant.live.stage import PoseEncoder
@@ -277,7 +277,7 @@ class _Show:
         self.poses += 1
         if self._take is not None:
             self._take.add(seconds, pose.root, pose.rotations)
-        if self._outlet is not None and latest:
+        if self._outlet is not None:
             encoder = self._encoders.get(number)
             if encoder is None:
                 encoder = self._encoders[number] = PoseEncoder(self._protocol, self._target, name)

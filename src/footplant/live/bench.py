@@ -69,10 +69,9 @@ def measure(
     """Seconds, seconds of CPU time, and megabytes."""
     ended = False
 
-    def send(shown: Shown, latest: bool) -> None:
-        if latest:
-            pose, number = shown.pose, shown.number
-            outlet.send(encoders[number].encode(pose.root, pose.rotations, shown.time, shown.expressions), number)
+    def send(shown: Shown, _: bool) -> None:
+        pose, number = shown.pose, shown.number
+        outlet.send(encoders[number].encode(pose.root, pose.rotations, shown.time, shown.expressions), number)
 
     def status(_) -> None:
         nonlocal ended

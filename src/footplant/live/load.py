@@ -72,7 +72,8 @@ def run(
         answers.setblocking(False)
         sockets.append(answers)
     receivers = [VmcReceiver() for _ in sockets]
-    sent: dict[tuple[int, int | None], float] = {}
+    sent: dict[int | None, float] = {}
+    """Number of a pose → when it was sent. Actors are numbered as they arrive, which loss may change."""
     latencies: list[float] = []
     received: list[tuple[float, int, np.ndarray]] = []
     not_finite = 0
@@ -95,7 +96,7 @@ def run(
                     not_finite += not np.isfinite(found.rotations).all()
                     if now - begun > WARM and found.time is not None:
                         received.append((found.time, number, found.rotations[found.present].copy()))
-                when = sent.pop((number, _mark(data)), None)
+                when = sent.pop(_mark(data), None)
                 if when is not None and when - begun > WARM:
                     latencies.append(now - when)
             if left <= 0:
@@ -111,7 +112,7 @@ def run(
             stamp += 3600.0
         # an expression of the performer is that of the avatar: it says which pose is answered
         data = encoder.encode(motion.root[frame], motion.rotations[frame], stamp, {MARK: float(number)})
-        sent[actor, number] = time.perf_counter()
+        sent[number] = time.perf_counter()
         senders[actor].sendto(data, (LOOPBACK, in_port))
     listen(time.perf_counter() + AFTER)
     share = (time.process_time() - used) / (time.perf_counter() - begun)

@@ -233,13 +233,13 @@ class GroundWalkSettings:
     foot_ease: float = 0.05
     """Half-life in seconds in which the height of a foot follows the ground."""
     hips_ease: float = 0.1
-    """Half-life in seconds in which the hips follow the feet. At 0.05 they accelerate by 57 instead of 26 m/s² up
-    stairs, at 0.14 by 33 instead of 18 m/s² down a slope: they are late, and the legs too short."""
+    """Half-life in seconds in which the hips follow the feet. At 0.05 they accelerate by 52 instead of 29 m/s² up
+    stairs, at 0.14 by 31 instead of 26 m/s² down a slope: they are late, and the legs too short."""
     fastest: float = 0.6
     """m/s at which the ground below a foot rises or falls steadily at most: a walk at 1.4 m/s on a slope of 23°."""
-    straight: float = 0.96
-    """Share of a leg's length beyond which the hips begin to go down, where the performer's is not straighter. At 0.985
-    they accelerate by 26 instead of 18 m/s² down a slope."""
+    straight: float = 0.995
+    """Share of a leg's length beyond which the hips begin to go down, where the performer's is not straighter. At 0.96
+    they accelerate by 18 instead of 26 m/s² down a slope, but knees stay bent by 25° at the end of every step."""
     rolls: float = 0.01
     """Metres of height by which heel, ball and toe differ when a foot has rolled from one to the other, as in
     `solve.ik.puppet`."""

@@ -34,7 +34,8 @@ ASK_EVERY = 2.0
 MOST_LATENCIES = 1 << 14
 
 SendPose = Callable[[Shown, bool], None]
-"""Gets a pose, and whether it is the latest of its actor: after a stall only the latest are worth sending."""
+"""Gets a pose, and whether it is the latest of its actor: a view draws no other. Receivers get all of them, they have
+buffers: with the latest alone, of 32 actors at 60 Hz on one core 8 % of the poses were left out, with all 0.2 %."""
 
 
 @dataclass
