@@ -8,13 +8,15 @@ The three numbers below were chosen on 20 clips that are not in the table of doc
 joint of the source's foot is still by three definitions, each with its radius and time, and those of them in which no
 point of the robot's sole stays within 0.5 mm:
 
-    all stretches                    343 (6 mm, 0.12 s)   299 (4 mm, 0.2 s)   339 (9 mm, 0.1 s)
-    contacts as they are detected      9                    2                  17
-    these numbers                      0                    0                   2
-    0.0035 body heights                8                    2                   9
-    0.007 body heights                 2                    0                   2
-    0.2 s                              8                    0                   9
-    without joining contacts           1                    2                  11
+    all stretches                             343 (6 mm, 0.12 s)   299 (4 mm, 0.2 s)   339 (9 mm, 0.1 s)
+    contacts as they are detected               9                    2                  17
+    0.0035 body heights, 0.12 s                 8                    2                   9
+    0.005 body heights, 0.2 s                   8                    0                   9
+    0.005 body heights, 0.12 s                  0                    0                   6
+    0.005 body heights, 0.08 s                  0                    0                   2
+    0.007 body heights, 0.12 s                  2                    0                   2
+
+With earlier numbers that missed 0, 0 and 8, not to join contacts missed 1, 2 and 11.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ STILL_WITHIN = 0.005
 STILL_FOR = 0.1
 """Seconds: a joint that is still for less is at a turn of its swing."""
 LOW = 0.065
-"""Body heights: a joint that is still stands if it is not higher than this above its lowest height. From 0.055 to 0.08
-the same contacts are found; at 0.035 one stretch is missed, and without a bound six feet are held in the air."""
+"""Body heights: a joint that is still stands if it is not higher than this above its lowest height. With
+those earlier numbers, from 0.055 to 0.08 the same contacts are found; at 0.035 one stretch is missed, and without a
+bound six feet are held in the air."""
 STILL_SPEED = 2.0 * STILL_WITHIN / STILL_FOR
 """Body heights per second: a faster joint leaves its place before it has been still."""
 NEAR = StillnessSettings().merge_near
