@@ -31,7 +31,7 @@ def strip() -> None:
         take, out = f"{folder}/take.trc", f"{folder}/blubby.glb"
         save_markers(take, wear(CMU_41, "walk", seed=1).markers[:300])
         main(["retarget", take, "--to", "sample:blubby", "-o", out])
-        main(["plot", out, "--dpi", "80", "-o", str(HERE / "solve_blubby.png")])
+        main(["plot", "--overwrite", out, "--dpi", "80", "-o", str(HERE / "solve_blubby.png")])
 
 
 def table(folder: Path) -> None:

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 def draw_samples() -> None:
     """Draw the samples, by the commands of their page."""
     for name in ("walk", "run", "kick", "clap", "climb"):
-        main(["plot", f"sample:{name}", "--dpi", "100", "-o", str(HERE / f"{name}.png")])
+        main(["plot", "--overwrite", f"sample:{name}", "--dpi", "100", "-o", str(HERE / f"{name}.png")])
 
 
 def draw_comparison() -> None:

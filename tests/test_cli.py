@@ -190,6 +190,9 @@ def test_measure_alone_and_against_a_source(capsys, walk):
 def test_plot(capsys, tmp_path):
     report = run_json(capsys, "plot", "sample:walk", "-o", tmp_path / "strip.png", "--poses", "4")
     assert Path(report["output"]).read_bytes().startswith(b"\x89PNG")
+    refused = run(capsys, "plot", "sample:walk", "-o", tmp_path / "strip.png")
+    assert_one_line_of_error(*refused)
+    assert "--overwrite" in refused[2]
     assert_one_line_of_error(*run(capsys, "plot", "sample:walk", "-o", tmp_path / "strip.gif"))
 
 

@@ -260,9 +260,9 @@ class TestFiles:
             if not source.exists():
                 source = tmp_path / file
                 footplant.save_markers(source, footplant.load_markers(folder / "walk.c3d").select(subject="Bob"))
-            code, _, err = run(capsys, "plot", source, "-o", tmp_path / "out.png", "--dpi", "40")
+            code, _, err = run(capsys, "plot", source, "-o", tmp_path / f"{file}.png", "--dpi", "40")
             assert code == 0, err
-            assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+            assert (tmp_path / f"{file}.png").read_bytes().startswith(b"\x89PNG")
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -90,6 +89,7 @@ def batch(
     from footplant.batch.run import LocalPool
     from footplant.batch.worker import Limits, Worker
     from footplant.errors import FormatError
+    from footplant.kernels.ahead import processors
 
     # a T-pose before the motion is no data to learn from
     lead_in = "drop" if dataset is not None else lead_in_option(lead_in)
@@ -111,11 +111,11 @@ def batch(
         raise FormatError("--dataset packs motions of one skeleton: use it with retarget to one character")
     limits = Limits(timeout, memory)
     if cluster is None:
-        engine = LocalPool(workers or os.cpu_count() or 1, limits)
+        engine = LocalPool(workers or processors(), limits)
     else:
         from footplant.batch.cluster import DaskCluster
 
-        engine = DaskCluster(cluster, out, limits, workers or os.cpu_count() or 1)
+        engine = DaskCluster(cluster, out, limits, workers or processors())
     try:
         with _bar(job, len(plan.entries)) as report_progress:
             summary = run(plan, engine, resume=resume, retry_failed=retry_failed, progress=report_progress)

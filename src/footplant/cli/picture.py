@@ -11,8 +11,9 @@ from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Json, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import options, spread
-from footplant.cli.output import print_json, working
+from footplant.cli.output import print_json, refuse_to_overwrite, working
 from footplant.cli.robot import RobotFile, load_robot_clip
+from footplant.cli.solving import Overwrite
 
 
 @options
@@ -41,6 +42,7 @@ def plot(
     reading: ReadOptions,
     shown: DrawingOptions,
     robot: RobotFile = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Draw a clip as a PNG: a strip of poses, feet with their footplants, joint angles, height and speed.
@@ -54,6 +56,7 @@ def plot(
     from footplant import plot as drawing
     from footplant.io import holds_markers
 
+    refuse_to_overwrite(file, Path(out), overwrite)
     common = {"poses": shown.poses, "title": shown.title or Path(file).name, "dpi": shown.dpi}
     if robot is None and holds_markers(file):
         cloud = markers.load(file, reading)
