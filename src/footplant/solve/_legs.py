@@ -157,6 +157,17 @@ def update_slopes(reference, x, least_flexion, far, slopes):
 
 
 @jit
+def longest_legs(reference, x, out):
+    """Write the lengths (2, F) of legs as straight as the reference's, or as those of x where these are straighter."""
+    moved, leg = np.empty(3), np.empty(3)
+    for f in range(x.shape[0]):
+        _turned_hip(reference, x, f, moved)
+        for s in range(2):
+            length = max(_leg_vector(reference, x, f, s, moved, leg), reference.flexed[s, f])
+            out[s, f] = min(length, reference.longest[s, f])
+
+
+@jit
 def _add(square, vector, index, values, count, weight, residual):
     """Add weight·(Σ values·x[index] − residual)² to the equations of one frame."""
     for i in range(count):
@@ -434,6 +445,7 @@ def _read_only(array):
 
 WARMUP = {
     "turned_hips": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), np.empty((1, 3))),
+    "longest_legs": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), np.zeros((2, 1))),
     "update_slopes": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), 0.1, 0.1, np.zeros((2, 1))),
     "step": _step,
     "pose": lambda: (

@@ -278,6 +278,11 @@ def solve_legs(
         lowest = clear = lowest if clear is None or taken <= settings.slope_steps else np.maximum(lowest, clear)
         if taken <= settings.slope_steps:
             kernel.update_slopes(reference, x, settings.steep, settings.far, slopes)
+        if dynamics is not None and taken == max(first, 1):
+            # balance and flight straighten no knee: a leg that they pull straight whips as it bends again
+            longest = np.empty((2, frames))
+            kernel.longest_legs(reference, x, longest)
+            reference = reference._replace(longest=longest)
         if dynamics is not None and taken:
             moves = dynamics.rows(x[:, :9], shift, weights.direction)
         asked = kernel.Asked(planted, places, lowest, *held, *away, *leaning, rise - shift[1], moves)
