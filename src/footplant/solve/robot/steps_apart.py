@@ -31,19 +31,18 @@ def steps_apart(body: RobotBody, plants: Sequence[Plant], at: NDArray, turn: NDA
         for each in step:
             number[SIDES.index(plants[each].side), plants[each].start : plants[each].end] = index
     both = np.flatnonzero((number >= 0).all(axis=0))
-    feet = [_foot(body, side, at[both], turn[both]) for side in SIDES] if len(both) else []
+    if not len(both):
+        return list(plants)
+    feet = [_foot(body, side, at[both], turn[both]) for side in SIDES]
     if not all(places.shape[1] for places, _ in feet):
         return list(plants)
     moves, own = np.zeros((len(steps), 2)), number[:, both]
-    if feet:
-        heights = [
-            ((places[..., 2] - radii).min(axis=1), (places[..., 2] + radii).max(axis=1)) for places, radii in feet
-        ]
-        level = (heights[0][0] < heights[1][1]) & (heights[1][0] < heights[0][1])
-        # how far the left foot reaches and where the right one begins, along each way
-        ends = (feet[0][0][..., :2] @ WAYS + feet[0][1][:, None]).max(axis=1)
-        starts = (feet[1][0][..., :2] @ WAYS - feet[1][1][:, None]).min(axis=1)
-    for _ in range(ROUNDS if feet else 0):
+    heights = [((places[..., 2] - radii).min(axis=1), (places[..., 2] + radii).max(axis=1)) for places, radii in feet]
+    level = (heights[0][0] < heights[1][1]) & (heights[1][0] < heights[0][1])
+    # how far the left foot reaches and where the right one begins, along each way
+    ends = (feet[0][0][..., :2] @ WAYS + feet[0][1][:, None]).max(axis=1)
+    starts = (feet[1][0][..., :2] @ WAYS - feet[1][1][:, None]).min(axis=1)
+    for _ in range(ROUNDS):
         gaps = starts - ends + (moves[own[1]] - moves[own[0]]) @ WAYS
         missing = np.where(level, least - gaps.max(axis=1), 0.0)
         done: set[int] = set()
