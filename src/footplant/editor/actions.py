@@ -34,7 +34,7 @@ from footplant.editor.footsteps import (
 )
 from footplant.editor.objects import built_on, doorways_of
 from footplant.editor.poses import with_pose
-from footplant.editor.state import EditorState, Mark, constraints_of, opened, plant_mark
+from footplant.editor.state import EditorState, Mark, constraints_of, opened, plant_mark, solved_plants
 from footplant.edits.drag import Manipulation, begin
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
@@ -446,7 +446,8 @@ def _terrain(edit: Edit, state: EditorState, context: EditContext) -> EditorStat
     ground = built_on(load_ground(name, Course.of(clip.motion, clip.character)), state.objects)
     solution = terrain(clip, ground, doorways_of(state.objects, ground), progress=context.progress)
     made = replace(clip, motion=solution.motion)
-    return opened(made, like=state, ground=ground, ground_name=text, report=solution.report)
+    known = solved_plants(made, solution.report, ground)
+    return opened(made, like=state, contacts=known, ground=ground, ground_name=text, report=solution.report)
 
 
 def _ground(edit: Edit, state: EditorState, context: EditContext) -> EditorState:

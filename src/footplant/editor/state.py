@@ -15,6 +15,7 @@ from footplant.contacts.detection import FEET, Contacts, Plant, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.edits.drag import Manipulation
 from footplant.feet.steps import STEP_SETTINGS, find_steps, foot_length
+from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Report
 from footplant.skeleton import Character, Point
@@ -122,6 +123,19 @@ def find_plants(clip: Clip, ground: Ground | None = None) -> Contacts:
     return Contacts((), (), len(clip.motion), clip.motion.fps, ground or Plane())
 
 
+def solved_plants(clip: Clip, report: Report, ground: Ground) -> Contacts:
+    """Return the footplants that an edit solved, where the clip has them; found anew, slow heels would last longer."""
+    kinematics, contacts = Kinematics(clip.motion), clip.character.contacts
+    solved = () if report.after is None else report.after.plants
+    plants = tuple(
+        Plant(p.point, p.start, p.end, np.median(kinematics.point(contacts[p.point])[p.start : p.end], axis=0))
+        for p in solved
+        if p.point in FEET and p.point in contacts and 0 <= p.start < p.end <= len(clip.motion)
+    )
+    points = tuple(name for name in FEET if name in contacts)
+    return Contacts(plants, points, len(clip.motion), clip.motion.fps, ground)
+
+
 def plant_mark(number: int, name: str, point: Point, interval: tuple[int, int], place: Any, step: int = -1) -> Mark:
     """Return a footplant of a contact point as a mark; step: the footstep that it belongs to."""
     start, end = interval
@@ -132,11 +146,16 @@ def plant_mark(number: int, name: str, point: Point, interval: tuple[int, int], 
     return Mark(number, constraint, step=step)
 
 
-def opened(clip: Clip, *, like: EditorState | None = None, **changes: Any) -> EditorState:
-    """Return the state of a newly opened clip, its footplants as marks. like: keep this state's scene and numbers."""
+def opened(
+    clip: Clip, *, like: EditorState | None = None, contacts: Contacts | None = None, **changes: Any
+) -> EditorState:
+    """Return the state of a newly opened clip, its footplants as marks. like: keep this state's scene and numbers.
+
+    contacts: the clip's footplants where they are known.
+    """
     ground = changes.get("ground", like.ground if like else None)
     first = like.next_mark if like else 0
-    contacts = find_plants(clip, ground)
+    contacts = find_plants(clip, ground) if contacts is None else contacts
     steps = _step_numbers(contacts, clip.character, first)
     marks = tuple(
         plant_mark(

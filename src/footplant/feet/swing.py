@@ -309,9 +309,10 @@ def _anchors(
             step = found[0] if frame == 0 else found[-1]
             gap = step.start - frame if frame == 0 else frame - step.end + 1
             share = min(gap / swing, 1.0)
-            if len(found) > 1:
+            steps = [anchor for anchor in found if not anchor.free]
+            if len(steps) > 1:
                 # by way rather than time: steps that are planned nearer to each other would draw it back at first
-                stride = max(float(np.linalg.norm((b.pivot - a.pivot)[::2])) for a, b in pairwise(found) if not a.free)
+                stride = max(float(np.linalg.norm((b.pivot - a.pivot)[::2])) for a, b in pairwise(steps))
                 share = min(float(np.linalg.norm((flat - step.pivot)[::2])) / max(stride, 1e-3), share)
             shift, near = step.shift + share * share * (3.0 - 2.0 * share) * (shift - step.shift), step.tilt
         end = _Anchor(frame, frame + 1, shift, flat, near, True)
