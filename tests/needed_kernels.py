@@ -44,6 +44,7 @@ COMMANDS = (
     'drive set:samples --script "stand 1s, step @.1:.4, walk 2s right, kick, run 2s" --ground noise:3 -o hilly.bvh',
     "compare walk.bvh --to sample:short --keep-footsteps -o compare.png",
     "puppet --bench --actors 2 --seconds 1",
+    "puppet --in walk.bvh --to sample:sally --ground slope:8 --out live.glb --seconds 2",
     "normalize walk.bvh -o walk.footplant",
     "normalize walk.footplant --to sample:child -o child.glb",
     "crowd scene:fight -o fight.glb",
