@@ -85,9 +85,11 @@ nightly: $(STAMP)-all $(BLENDER)/.installed
 clean:
 	rm -rf $(VENV) build dist demo out web/node_modules src/footplant/editor/static
 
-# one stamp a set of extras: pip runs again only when pyproject.toml has changed
+# one stamp a set of extras: pip runs again only when pyproject.toml has changed. Of an editable install it compiles no
+# modules: the first command would take a second longer
 $(STAMP)-%: pyproject.toml | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	$(BIN)/python -m compileall -q src/footplant
 	@touch $@
 
 $(BIN)/pip:

@@ -326,10 +326,11 @@ def test_arguments_are_value_errors_too():
 
 def test_what_we_use_of_numbas_insides_is_there():
     """Private names of numba that `footplant.kernels` stands on: a release without them fails here."""
-    from numba.core import caching, config, ir
+    from numba.core import caching, codegen, config, ir, lowering
     from numba.core.compiler import Flags
     from numba.core.cpu import CPUTargetOptions
     from numba.core.registry import CPUDispatcher
+    from numba.np import arrayobj
 
     for name, wanted in {
         "CompileResultCacheImpl": ("_locator_classes", "check_cachable", "reduce", "rebuild"),
@@ -347,6 +348,14 @@ def test_what_we_use_of_numbas_insides_is_there():
     assert Flags().values() == {name: getattr(Flags(), name) for name in Flags.options}, "see kernels.compile_only"
     assert isinstance(Flags()._values, dict), "see kernels.compile_only"
     assert hasattr(ir.Inst, "_rec_list_vars"), "see kernels.compile_only"
+    for owner, names in (
+        (lowering.Lower, ("_find_singly_assigned_variable",)),
+        (codegen.CPUCodeLibrary, ("add_ir_module",)),
+        (arrayobj, ("fix_integer_index", "getitem_array_tuple", "getitem_arraynd_intp", "load_item", "setitem_array",
+                    "store_item")),
+    ):  # fmt: skip
+        for attribute in names:
+            assert hasattr(owner, attribute), f"numba has no {attribute} any more: see kernels.lean_ir"
     dispatcher = CPUDispatcher(lambda x: x)
     wanted = ("_cache", "_cache_misses", "_compile_for_args", "_insert", "add_overload", "compile", "get_call_template",
               "overloads", "targetoptions")  # fmt: skip
