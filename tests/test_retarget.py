@@ -15,6 +15,7 @@ from footplant import humanoid, rotation
 from footplant.clip import Clip
 from footplant.constraints import Footplant, Position
 from footplant.contacts.detection import Contacts, Plant, find_contacts
+from footplant.contacts.ground import Plane
 from footplant.contacts.stillness import lead_in
 from footplant.edits.morph import morph
 from footplant.edits.repair import repair
@@ -24,7 +25,7 @@ from footplant.errors import ConstraintError, MotionError, SkeletonError
 from footplant.feet.detached import attach_feet, detached_motion, with_attached_feet
 from footplant.feet.stage import with_plausible_floor
 from footplant.feet.steps import foot_length, with_foot_length, without_overlap
-from footplant.feet.tiptoe import with_toe_tips
+from footplant.feet.tiptoe import balls_above_toes, with_toe_tips
 from footplant.grounds import slope
 from footplant.io import load_character as read_character
 from footplant.kinematics import Kinematics
@@ -32,6 +33,7 @@ from footplant.motion import Motion
 from footplant.problem import Solution, Status
 from footplant.samples import load_character
 from footplant.skeleton import Character, Point, Skeleton
+from footplant.skinning import linear_blend
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.transfer import leg_ratio, transfer
 from test_transfer import rigged
@@ -336,6 +338,45 @@ def test_stiff_feet_roll_over_their_tips():
 def test_stiff_feet_roll_over_their_tips_on_terrain():
     solution = terrain(clip("walk", 0, 260), slope(6.0), target=without_toes(load_character("sally")))
     check_planted(solution, peak=1.5)
+
+
+@pytest.mark.parametrize("figure", ["longlegs", "sally"])
+def test_toes_that_point_down_hold_the_ball_up(figure):
+    """A dancer's ball is planted as high as the skin of the toes asks; toes that are nearer to flat are laid flat."""
+    character = load_character(figure)
+    roles, skeleton, skin = character.require_roles(), character.skeleton, character.skin
+    assert skin is not None
+    foot, toes, ball = roles["left_foot"], roles["left_toes"], character.contacts["left_ball"]
+    on_toes = (skin.joints[:, 0] == toes) & (skin.weights[:, 0] > 0.99)
+    still = Motion(skeleton, np.zeros((1, 3)), humanoid.reference_pose(skeleton, roles)[None], 60.0)
+
+    def planted(pitch: float, above: float, *others: Footplant, lifted: float = 0.0) -> tuple[float, float]:
+        """Heights of the ball and of the lowest skin of the toes, for a foot that points down by `pitch` degrees.
+
+        lifted: height of the ball in the motion; above: where it is planted.
+        """
+        local = still.rotations.copy()
+        world = Kinematics(still).rotations[0]
+        turned = rotation.multiply(rotation.exp(np.radians(pitch) * rotation.AXES["x"]), world[foot])
+        local[0, foot] = rotation.multiply(rotation.inverse(world[skeleton.parents[foot]]), turned)
+        motion = replace(still, rotations=local)
+        motion = replace(motion, root=[[0.0, lifted - Kinematics(motion).point(ball)[0, 1], 0.0]])
+        plant = Footplant(point=ball, place=(0.0, above, 0.0), frames=range(1))
+        place = balls_above_toes((plant, *others), character, motion, Plane((0.0, 0.0, 0.0)), 0.05)[0].place
+        assert place is not None
+        posed = Kinematics(motion)
+        low = linear_blend(skin, posed)[0, on_toes, 1].min() - posed.point(ball)[0, 1]
+        return float(place[1]), float(place[1] + low)
+
+    for above, lifted in ((0.0, 0.08), (0.06, 0.0)):
+        place, low = planted(80.0, above, lifted=lifted)
+        assert place > 0.06
+        assert abs(low) < 0.003
+    assert planted(80.0, 0.01)[0] == pytest.approx(0.06)
+    assert planted(80.0, 0.0, lifted=0.02)[0] == 0.0
+    assert planted(20.0, 0.0, lifted=0.04)[0] == 0.0
+    heel = Footplant(point=character.contacts["left_heel"], place=(0.0, 0.0, 0.0), frames=range(1))
+    assert planted(80.0, 0.0, heel, lifted=1.0)[0] == 0.0
 
 
 def test_a_plant_to_come_does_not_pull_at_one_that_holds():

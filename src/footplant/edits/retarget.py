@@ -39,7 +39,7 @@ from footplant.feet.steps import (
     with_foot_length,
     without_overlap,
 )
-from footplant.feet.tiptoe import plants_at_toe_tips, with_toe_tips
+from footplant.feet.tiptoe import balls_above_toes, plants_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
@@ -124,6 +124,7 @@ def retarget(
     given, target = target, target if same_bones(clip.character, target) else with_toe_tips(target)
     if target is not given:
         plants = plants_at_toe_tips(plants, given, target, copied)
+    plants = balls_above_toes(plants, target, copied, stage.ground, stage.snap) if not stage.guessed else plants
     plants = without_overlap(plants, clip.motion.fps)
     if stage.guessed:
         stage = replace(
