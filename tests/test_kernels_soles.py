@@ -172,7 +172,7 @@ def test_the_smoothest_curve_above_agrees_with_its_twin(seed, count):
     rng = np.random.default_rng(seed)
     values, held = np.cumsum(rng.normal(size=count)), rng.random(count) < 0.2
     found = np.empty(count)
-    smooth_kernel.smooth_above(values, held, 50.0, 1e4, 1e6, 8, found)
+    smooth_kernel.smooth_above(values, held, 50.0, 1e4, 1e6, 8, smooth_kernel.above_room(count), found)
     pressed, curve = (values > 0.0) & ~held, np.zeros(count)
     second, first = np.diff(np.eye(count), n=2, axis=0), np.diff(np.eye(count), axis=0)
     smooth = 50.0 * second.T @ second + 2.0 * np.sqrt(50.0) * first.T @ first

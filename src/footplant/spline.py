@@ -168,5 +168,6 @@ def smooth_above(values: ArrayLike, held: ArrayLike, half: int) -> NDArray:
 
     curve = np.empty(count)
     values, held = np.ascontiguousarray(values), np.ascontiguousarray(held)
-    kernel.smooth_above(values, held, (0.5 * half) ** 4, *OBSTACLE_PENALTIES, ACTIVE_SET_ROUNDS, curve)
+    room = kernel.above_room(count)
+    kernel.smooth_above(values, held, (0.5 * half) ** 4, *OBSTACLE_PENALTIES, ACTIVE_SET_ROUNDS, room, curve)
     return all_finite(curve, "the curve")

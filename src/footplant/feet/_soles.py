@@ -7,17 +7,17 @@ import math
 import numpy as np
 
 from footplant.feet._limb_rows import write_unit
-from footplant.kernels import jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import between, exp, log, multiply, rotate
 
 
-@jit
+@uncounted_jit
 def clip(value, least, most):
     """Return the value clamped to [least, most]."""
     return min(max(value, least), most)
 
 
-@jit
+@uncounted_jit
 def straight_share(rows, both, planned, heel, ball, most, over, out):
     """Write how much heel and ball are planted together at one height, 0 to 1, to `out` (F,), which starts as zeros.
 
@@ -35,7 +35,7 @@ def straight_share(rows, both, planned, heel, ball, most, over, out):
         out[f] = max(out[f], both[k] * clip((most - rise / length) / over, 0.0, 1.0))
 
 
-@jit
+@uncounted_jit
 def straight_tip(toes, above, pose, offset, positions, rotations, out):
     """Write the position of the toe tip (F, 3) for toes with the local rotation `pose` (4,) of the reference pose."""
     for f in range(out.shape[0]):
@@ -49,7 +49,7 @@ def straight_tip(toes, above, pose, offset, positions, rotations, out):
         )  # fmt: skip
 
 
-@jit
+@uncounted_jit
 def level(toes, above, share, flat, rest, normals, rotations, local):
     """Rotate toes to be flat on the ground, by `share` (F,), then to be one piece with the foot, by `flat` (F,).
 
@@ -85,7 +85,7 @@ def level(toes, above, share, flat, rest, normals, rotations, local):
         write_unit(w, x, y, z, local[f, toes])
 
 
-@jit
+@uncounted_jit
 def bend_needed(toes, tip, ball, held, shallow, positions, up, still):
     """Write radians `up` (F,) by which toes must bend up to clear the ground, and weights `still` (F,) against bending.
 
@@ -108,7 +108,7 @@ def bend_needed(toes, tip, ball, held, shallow, positions, up, still):
     return any_bend
 
 
-@jit
+@uncounted_jit
 def bend_up(toes, above, angles, most, tip, positions, rotations, local):
     """Bend toes up by angles (F,), at most `most` radians, about the horizontal axis across the line to their tip."""
     for f in range(angles.shape[0]):
@@ -129,7 +129,7 @@ def bend_up(toes, above, angles, most, tip, positions, rotations, local):
         write_unit(w, x, y, z, local[f, toes])
 
 
-@jit
+@uncounted_jit
 def pitch_needed(pivot, end, least, out):
     """Write radians (F,) by which the line from pivot to end, (F, 3) each, must pitch up to put the end at `least`.
 
@@ -142,7 +142,7 @@ def pitch_needed(pivot, end, least, out):
         out[f] = math.asin(clip(rise / length, -1.0, 1.0)) - math.asin(clip(dy / length, -1.0, 1.0))
 
 
-@jit
+@uncounted_jit
 def pitch_up(angles, pivot, end, places, turn, toe_turn, toes_too, pitched):
     """Pitch a foot about its point `pivot` by angles (F,), radians, so that its point `end` comes up.
 
@@ -174,7 +174,7 @@ def pitch_up(angles, pivot, end, places, turn, toe_turn, toes_too, pitched):
             places[n, f, 0], places[n, f, 1], places[n, f, 2] = cx + vx, cy + vy, cz + vz
 
 
-@jit
+@uncounted_jit
 def relate(rows, child, turn, child_turn, local):
     """Write local rotations of a joint at rows (N,), from the world rotations (F, 4) of its parent and itself."""
     for n in range(rows.shape[0]):
@@ -185,7 +185,7 @@ def relate(rows, child, turn, child_turn, local):
         )  # fmt: skip
 
 
-@jit
+@uncounted_jit
 def beside(need, held, out):
     """Write the need (F,) minus held × the need at the nearest fully planted frame, if that is positive.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import exp, log, multiply
 
 
-@jit
+@uncounted_jit
 def _turn(above, rotation, world):
     """Return the rotation vector of a joint relative to its parent: of above · rotation · world⁻¹."""
     w, x, y, z = multiply(above[0], above[1], above[2], above[3], rotation[0], rotation[1], rotation[2], rotation[3])
@@ -16,7 +16,7 @@ def _turn(above, rotation, world):
     return log(w, x, y, z)
 
 
-@jit
+@uncounted_jit
 def clamp(above, world, lower, upper, own, rotations):
     """Clamp local rotations (F, 4) in place to limits (3,), or to own ones (F, 4) beyond them; return how many changed.
 

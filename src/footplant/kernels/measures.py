@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit, strict_jit
+from footplant.kernels import strict_jit, uncounted_jit
 from footplant.kernels.quaternion import log, multiply
 
 
-@jit
+@uncounted_jit
 def limit_excess(above, local, below, lower, upper, free, out):
     """Write the radians (F, J) by which joints exceed their limits: see `humanoid.limit_violations`.
 
@@ -46,7 +46,7 @@ def limit_excess(above, local, below, lower, upper, free, out):
             out[f, j] = math.sqrt(ax * ax + ay * ay + az * az)
 
 
-@jit
+@uncounted_jit
 def bone_angles(ours, our_bones, theirs, their_bones, out):
     """Write angles (F, B), radians, between bones (B, 2) of two characters, from their joints' positions (F, J, 3)."""
     for f in range(out.shape[0]):
@@ -61,7 +61,7 @@ def bone_angles(ours, our_bones, theirs, their_bones, out):
             out[f, b] = math.atan2(math.sqrt(cx * cx + cy * cy + cz * cz), ax * bx + ay * by + az * bz)
 
 
-@jit
+@uncounted_jit
 def plant_errors(tracks, plants, out):
     """Write how footplants, rows (point, start, end), hold on tracks (F, P, 3): metres (N, 3).
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit, uncounted_jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.fk import place_of
 
 
@@ -23,7 +23,7 @@ class Intervals(NamedTuple):
     """(N, 2) seconds of the ramps before and after."""
 
 
-@jit
+@uncounted_jit
 def _first_from(frames, frame):
     """Return the first row of ascending frames (F,) that is not before a frame.
 
@@ -39,7 +39,7 @@ def _first_from(frames, frame):
     return low
 
 
-@jit
+@uncounted_jit
 def span(intervals, frames, fps, first):
     """Return the number of (plant, row) pairs at which plants may be active, ramps included; write first rows (N,).
 
@@ -55,7 +55,7 @@ def span(intervals, frames, fps, first):
     return total
 
 
-@jit
+@uncounted_jit
 def spread(intervals, frames, fps, first, rows, which, active):
     """Write the active pairs by plant and row, with their activations; return their number."""
     starts, stops, ramps = intervals
@@ -129,14 +129,14 @@ def slip_of(plants, k, positions, rotations):
     return sx, sy, sz
 
 
-@jit
+@uncounted_jit
 def slips(plants, positions, rotations, out):
     """Write the position errors (K, 3) of plants, metres."""
     for k in range(plants.joints.shape[0]):
         out[k, 0], out[k, 1], out[k, 2] = slip_of(plants, k, positions, rotations)
 
 
-@jit
+@uncounted_jit
 def summarize(which, rows, errors, counts, worst, mean, worst_row):
     """Summarise errors (K,) at rows (K,) per plant (N,): counts, worst, mean and worst row, which start as zeros."""
     for k in range(which.shape[0]):
@@ -150,7 +150,7 @@ def summarize(which, rows, errors, counts, worst, mean, worst_row):
             mean[n] /= counts[n]
 
 
-@jit
+@uncounted_jit
 def aim(rows, plants, slots, positions, rotations, targets):
     """Write the targets of plants' points, their positions less `slips`, into rows `slots` (K,) of targets (N, 4)."""
     for k in range(plants.joints.shape[0]):
@@ -160,7 +160,7 @@ def aim(rows, plants, slots, positions, rotations, targets):
         targets[slot, 0], targets[slot, 1], targets[slot, 2] = x - sx, y - sy, z - sz
 
 
-@jit
+@uncounted_jit
 def follow(ramps, points, positions, rotations, room, targets):
     """Move targets (N, 4) of ramping pins by the change of their leader's correction since the ramp began.
 

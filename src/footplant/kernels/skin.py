@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import multiply, rotate
 
 
-@jit
+@uncounted_jit
 def _place_joints(positions, rotations, inverse_bind, matrices):
     """Write matrices[j] = world matrix of joint j · inverse bind, (J, 12), rows of 4."""
     for j in range(positions.shape[0]):
@@ -28,7 +28,7 @@ def _place_joints(positions, rotations, inverse_bind, matrices):
             matrices[j, 4 * k + 3] += positions[j, k]
 
 
-@jit
+@uncounted_jit
 def _blend_two(v, joints, weights, matrices, point, r):
     """Return row r of the blend of a vertex's first two matrices, times a point (x, y, z, 1)."""
     x, y, z = point
@@ -41,7 +41,7 @@ def _blend_two(v, joints, weights, matrices, point, r):
     )
 
 
-@jit
+@uncounted_jit
 def _blend_four(v, k, joints, weights, matrices, point, r):
     """Return row r of the blend of the matrices of a vertex's influences k to k + 3, times a point (x, y, z, 1)."""
     x, y, z = point
@@ -56,7 +56,7 @@ def _blend_four(v, k, joints, weights, matrices, point, r):
     )
 
 
-@jit
+@uncounted_jit
 def linear_blend(vertices, joints, weights, inverse_bind, positions, rotations, matrices, out):
     """Write out[f, v] = Σ w_i M_i B_i⁻¹ v, (F, V, 3); `matrices` (J, 12) is workspace."""
     width = joints.shape[1]
@@ -75,7 +75,7 @@ def linear_blend(vertices, joints, weights, inverse_bind, positions, rotations, 
                     out[f, v, r] += _blend_four(v, k, joints, weights, matrices, point, r)
 
 
-@jit
+@uncounted_jit
 def linear_blend_normals(normals, joints, weights, inverse_bind, positions, rotations, matrices, out):
     """Write unit normals (F, V, 3) by the inverse transpose of each blended matrix; `matrices` (J, 12) is workspace.
 
@@ -126,7 +126,7 @@ class RigidBind(NamedTuple):
     """(J, 3) metres."""
 
 
-@jit
+@uncounted_jit
 def _place_dual(positions, rotations, bind, duals):
     """Write duals[j] = unit dual quaternion (real, dual) of world matrix · rigid part of the inverse bind, (J, 8)."""
     for j in range(positions.shape[0]):
@@ -141,7 +141,7 @@ def _place_dual(positions, rotations, bind, duals):
         duals[j, 4], duals[j, 5], duals[j, 6], duals[j, 7] = 0.5 * dw, 0.5 * dx, 0.5 * dy, 0.5 * dz
 
 
-@jit
+@uncounted_jit
 def _blend_dual(v, influences, duals):
     """Return Σ ± w_i q_i over one vertex's influences, normalised by its real part.
 
@@ -171,7 +171,7 @@ def _blend_dual(v, influences, duals):
     return s * aw, s * ax, s * ay, s * az, s * bw, s * bx, s * by, s * bz
 
 
-@jit
+@uncounted_jit
 def dual_quaternion(vertices, influences, bind, positions, rotations, duals, out):
     """Write vertices (F, V, 3) deformed by blended unit dual quaternions; `duals` (J, 8) is workspace."""
     for f in range(positions.shape[0]):
@@ -184,7 +184,7 @@ def dual_quaternion(vertices, influences, bind, positions, rotations, duals, out
             out[f, v, 0], out[f, v, 1], out[f, v, 2] = x + 2.0 * tx, y + 2.0 * ty, z + 2.0 * tz
 
 
-@jit
+@uncounted_jit
 def dual_quaternion_normals(normals, influences, bind, positions, rotations, duals, out):
     """Write unit normals (F, V, 3) rotated by the real part of the blended dual quaternions; `duals` is workspace."""
     for f in range(positions.shape[0]):

@@ -7,13 +7,15 @@ curves over 300 frames take a sixtieth of the time.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import uncounted_jit
 
 
-@jit
+@uncounted_jit
 def smooth_curve(weights, bend, speed, wanted, factors, out):
     """Write curves (n, k) that minimise bend·|x″|² + speed·|x′|² + Σ w·x² − 2·x·wanted, in finite differences; n ≥ 3.
 
@@ -53,16 +55,37 @@ def smooth_curve(weights, bend, speed, wanted, factors, out):
             out[i, k] = value
 
 
-@jit
-def smooth_above(values, held, bend, clinging, clinging_held, changes, out):
+class AboveRoom(NamedTuple):
+    """Workspace of `smooth_above` for n values."""
+
+    active: NDArray
+    """(n,) bool."""
+    weights: NDArray
+    """(n,)."""
+    wanted: NDArray
+    """(n, 1)."""
+    curve: NDArray
+    """(n, 1)."""
+    factors: NDArray
+    """(n, 3)."""
+
+
+def above_room(count: int) -> AboveRoom:
+    """Return workspace for so many values."""
+    return AboveRoom(
+        np.empty(count, np.bool_), np.empty(count), np.empty((count, 1)), np.empty((count, 1)), np.empty((count, 3))
+    )
+
+
+@uncounted_jit
+def smooth_above(values, held, bend, clinging, clinging_held, changes, room, out):
     """Write the smoothest curve (n,) nowhere below values (n,), 0 where held (n,); n ≥ 3: see `spline.smooth_above`.
 
     bend: as in `smooth_curve`; clinging: penalty of being below a value, and of differing from 0 where held; changes:
     largest number of updates of the active set.
     """
     count = values.shape[0]
-    active = np.empty(count, np.bool_)
-    weights, wanted, curve, factors = np.empty(count), np.empty((count, 1)), np.empty((count, 1)), np.empty((count, 3))
+    active, weights, wanted, curve, factors = room
     for i in range(count):
         active[i] = values[i] > 0.0 and not held[i]
     for _ in range(changes):
@@ -83,6 +106,6 @@ def smooth_above(values, held, bend, clinging, clinging_held, changes, out):
 
 
 WARMUP = {
-    "smooth_above": lambda: (np.zeros(3), np.zeros(3, np.bool_), 1.0, 1.0, 1.0, 1, np.zeros(3)),
+    "smooth_above": lambda: (np.zeros(3), np.zeros(3, np.bool_), 1.0, 1.0, 1.0, 1, above_room(3), np.zeros(3)),
     "smooth_curve": lambda: (np.ones(3), 1.0, 1.0, np.zeros((3, 1)), np.zeros((3, 3)), np.zeros((3, 1))),
 }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit, uncounted_jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import multiply
 
 HIPS, HEAD, ARM, LEG, SIDE, FINGER = 0, 1, 2, 5, 7, 16
@@ -124,11 +124,13 @@ def near_body(body, f, side, x, y, z, radii, out):
     out[f, side, 1] = from_segment((x, y, z), low, high) - radii[2]
 
 
-@jit
-def compare_frames(source, result, fingers, reach, radii, out):
-    """Write the `Comparison` of two bodies (F, 18, 3); fingers: whether palms point to one, reach: metres to them."""
+@uncounted_jit
+def compare_frames(source, result, fingers, reach, radii, ways, palms, out):
+    """Write the `Comparison` of two bodies (F, 18, 3); fingers: whether palms point to one, reach: metres to them.
+
+    ways and palms (2, 3): workspace.
+    """
     # loops instead of repeated calls: each call is compiled into the loop once more
-    ways, palms = np.empty((2, 3)), np.empty((2, 3))
     for f in range(source.shape[0]):
         for side in range(2):
             for n in range(4):
@@ -179,7 +181,7 @@ def differences(body, columns, lengths):
     return total / max(3 * (body.shape[0] - 3) * columns.shape[0], 1)
 
 
-@jit
+@uncounted_jit
 def finger_ranges(rotations, pairs, first, last, out):
     """Write the largest angle (N,) of finger joints in their hands from frame `first` to any before `last`, radians.
 
@@ -214,7 +216,10 @@ def _rotations():
 
 
 WARMUP = {
-    "compare_frames": lambda: (np.zeros((1, 18, 3)), np.zeros((1, 18, 3)), False, 0.1, np.zeros(6), _comparison()),
+    "compare_frames": lambda: (
+        np.zeros((1, 18, 3)), np.zeros((1, 18, 3)), False, 0.1, np.zeros(6), np.zeros((2, 3)), np.zeros((2, 3)),
+        _comparison(),
+    ),
     "differences": lambda: (np.zeros((3, 18, 3)), np.zeros(1, np.int64), np.zeros((1, 1))),
     "finger_ranges": lambda: (_rotations(), np.zeros((1, 2), np.int64), 0, 1, np.zeros(1)),
-}
+}  # fmt: skip

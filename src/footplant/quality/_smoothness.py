@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import log, multiply
 
 
-@jit
+@uncounted_jit
 def position_differences(positions, joints, first, last, peaks):
     """Update the largest second difference and the sum of squared third differences of positions (F, J, 3).
 
@@ -34,7 +34,7 @@ def position_differences(positions, joints, first, last, peaks):
     peaks[0], peaks[1] = math.sqrt(largest), total
 
 
-@jit
+@uncounted_jit
 def short_log(w, x, y, z):
     """Return the rotation vector of a unit quaternion, with a fast path for the small angles between frames."""
     square = x * x + y * y + z * z
@@ -46,7 +46,7 @@ def short_log(w, x, y, z):
     return scale * x, scale * y, scale * z
 
 
-@jit
+@uncounted_jit
 def angular_jerk(rotations, joints, first, last, velocities, out):
     """Write lengths of second differences of angular velocities in the joints' local frames, radians per frame³.
 
@@ -73,7 +73,7 @@ def angular_jerk(rotations, joints, first, last, velocities, out):
                 out[f - first - 3, n] = math.sqrt(square)
 
 
-@jit
+@uncounted_jit
 def smallest_dot(rotations, first, out):
     """Write (J,) the smallest |q·q'| between each joint's rotation (F, J, 4) in frame `first` and in any later one."""
     out[:] = 1.0

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit, uncounted_jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import rotate
 from footplant.kernels.selection import select
 
 
-@jit
+@uncounted_jit
 def still_intervals(positions, columns, fps, speed, diagonal, least, out):
     """Write rows (column, start, end) of the intervals in which points are still; return their number.
 
@@ -98,7 +98,7 @@ class Bodies(NamedTuple):
 
 @uncounted_jit
 def collect(bodies, hips, side, column, joint, start, end, rows):
-    """Write the series (10, n) of a stance: see `stance_errors`."""
+    """Write the series (10, n) of a stance: see `StanceRoom`."""
     source, result, turns, heights = bodies.source, bodies.result, bodies.turns, bodies.heights
     middle = start + (end - start) // 2
     w, x, y, z = turns[middle, joint, 0], turns[middle, joint, 1], turns[middle, joint, 2], turns[middle, joint, 3]
@@ -175,19 +175,38 @@ def largest_turn(turns, joint, start, end, moments):
     return 2.0 * math.acos(min(least, 1.0))
 
 
-@jit
-def stance_errors(bodies, hips, feet, stances, points, limits, out):
+class StanceRoom(NamedTuple):
+    """Workspace of `stance_errors` for F frames."""
+
+    rows: NDArray
+    """(10, F) heights of this and of the other foot, hips above the joint, x and z of the source's and of the result's
+    joint, the result's height, x and z of the direction to the sole."""
+    medians: NDArray
+    """(10,)."""
+    values: NDArray
+    """(F,)."""
+    track: NDArray
+    """(2, F)."""
+    moments: NDArray
+    """(2, 5, 4)."""
+
+
+def stance_room(frames: int) -> StanceRoom:
+    """Return workspace for so many frames."""
+    return StanceRoom(
+        np.empty((10, frames)), np.empty(10), np.empty(frames), np.empty((2, frames)), np.empty((2, 5, 4))
+    )
+
+
+@uncounted_jit
+def stance_errors(bodies, hips, feet, stances, points, limits, room, out):
     """Write (N, 3): whether a stance carries the body (1 or 0), its drift in metres and its turn in radians.
 
     stances: rows (column, joint of the result, side, start, end). points: how many from the joint down to its sole are
     followed. out stays as it is where a stance does not carry.
     """
-    frames = bodies.source.shape[0]
-    # heights of this and of the other foot, hips above the joint, x and z of the source's and of the result's joint,
-    # the result's height, x and z of the direction to the sole; one loop takes all medians, since a call of a quantile
-    # is compiled wherever it stands
-    rows, medians = np.empty((10, frames)), np.empty(10)
-    values, track, moments = np.empty(frames), np.empty((2, frames)), np.empty((2, 5, 4))
+    # one loop takes all medians, since a call of a quantile is compiled wherever it stands
+    rows, medians, values, track, moments = room
     for n in range(stances.shape[0]):
         column, joint, side, start, end = stances[n, 0], stances[n, 1], stances[n, 2], stances[n, 3], stances[n, 4]
         count = end - start
@@ -234,6 +253,7 @@ WARMUP = {
     ),
     "stance_errors": lambda: (
         Bodies(np.zeros((3, 1, 3)), np.zeros((3, 1, 3)), _read_only(3, 1, 4), np.zeros((2, 3))), 0,
-        np.zeros(2, np.int64), np.array([[0, 0, 0, 0, 3]]), 5, StanceLimits(*[0.1] * 7), np.zeros((1, 3)),
+        np.zeros(2, np.int64), np.array([[0, 0, 0, 0, 3]]), 5, StanceLimits(*[0.1] * 7), stance_room(3),
+        np.zeros((1, 3)),
     ),
 }  # fmt: skip

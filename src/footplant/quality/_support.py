@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 
 
-@jit
+@uncounted_jit
 def _outline(points, count, order, out):
     """Write the corners (K, 2) of the convex hull of points (N, 2), counter-clockwise; return K (monotone chain)."""
     for i in range(count):
@@ -37,13 +37,13 @@ def _outline(points, count, order, out):
     return max(size, 1)
 
 
-@jit
-def nearest_in_support(corners, counts, points, out):
+@uncounted_jit
+def nearest_in_support(corners, counts, points, order, hull, out):
     """Write the points (F, 2) of the hulls of corners (F, N, 2) nearest to points (F, 2): themselves if inside.
 
     counts (F,): how many corners each frame has; where there are none, nothing is written.
+    order (N+1,) int64 and hull (2N+2, 2): workspace.
     """
-    order, hull = np.empty(corners.shape[1] + 1, np.int64), np.empty((2 * corners.shape[1] + 2, 2))
     for f in range(corners.shape[0]):
         if counts[f] == 0:
             continue
@@ -127,5 +127,7 @@ def _two_frames():
 WARMUP = {
     "centers_of_mass": lambda: (*_two_frames(), np.zeros((2, 3))),
     "angular_momenta": lambda: (*_two_frames(), np.ones((1, 3, 3)), np.zeros((2, 3)), 30.0, np.zeros((1, 3))),
-    "nearest_in_support": lambda: (np.zeros((1, 3, 2)), np.array([3]), np.zeros((1, 2)), np.zeros((1, 2))),
-}
+    "nearest_in_support": lambda: (
+        np.zeros((1, 3, 2)), np.array([3]), np.zeros((1, 2)), np.zeros(4, np.int64), np.zeros((8, 2)), np.zeros((1, 2))
+    ),
+}  # fmt: skip

@@ -78,7 +78,7 @@ def zero_moment_points(
     kernel.zero_moment_points(
         kinematics.positions, kinematics.rotations, masses / masses.sum(), np.array(character.mass_centers, float),
         np.array(level, float), np.convolve(_window(frames, fps), [1.0, -2.0, 1.0]) * fps**2, GRAVITY,
-        MOST_UNLOADED * GRAVITY, out,
+        MOST_UNLOADED * GRAVITY, np.empty((frames, 3)), out,
     )  # fmt: skip
     return out[:, :2], out[:, 2], out[:, 3]
 

@@ -131,7 +131,10 @@ class MotionPair:
         shapes = ((2, 4), (2, 2, 2), (2, 2), (2,), (2, 2), (2, 4))
         out = kernel.Comparison(*(np.empty((frames, *shape)) for shape in shapes))
         radii = np.array([TRUNK, FLANK, HEAD, THIGH, *SKULL]) * BODY
-        kernel.compare_frames(self.source.places, self.result.places, self.fingers, PALM * BODY, radii, out)
+        ways, palms = np.empty((2, 3)), np.empty((2, 3))
+        kernel.compare_frames(
+            self.source.places, self.result.places, self.fingers, PALM * BODY, radii, ways, palms, out
+        )  # fmt: skip
         return out
 
 

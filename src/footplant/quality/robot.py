@@ -299,6 +299,7 @@ def nearest_in_support(corners: NDArray, counts: NDArray, points: NDArray) -> ND
     """Return the points (F, 2) of the support polygons nearest to points (F, 2): themselves if inside, or in flight."""
     from footplant.quality import _support as kernel
 
-    out = points.copy()
-    kernel.nearest_in_support(corners, counts, np.ascontiguousarray(points), out)
+    out, most = points.copy(), corners.shape[1]
+    order, hull = np.empty(most + 1, np.int64), np.empty((2 * most + 2, 2))
+    kernel.nearest_in_support(corners, counts, np.ascontiguousarray(points), order, hull, out)
     return out

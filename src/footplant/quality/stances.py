@@ -68,7 +68,8 @@ def measure_stances(pair: MotionPair) -> list[Stance]:
     bodies = kernel.Bodies(pair.source.places, pair.result.places, pair.result.turns, _sole_heights(pair))
     rows = [(COLUMNS[role], roles[role], int(role.startswith("right")), start, end) for role, start, end in stances]
     out = np.empty((len(rows), 3))
-    kernel.stance_errors(bodies, COLUMNS["hips"], np.array(columns), np.array(rows), ALONG_FOOT, limits, out)
+    room = kernel.stance_room(len(pair.source.places))
+    kernel.stance_errors(bodies, COLUMNS["hips"], np.array(columns), np.array(rows), ALONG_FOOT, limits, room, out)
     return [
         Stance(
             role, start + pair.first, end + pair.first, 1000.0 * drift,

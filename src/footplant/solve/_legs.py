@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.banded import add_acceleration_row, fill_clip, fix_unknown, solve_band
 from footplant.kernels.quaternion import between, direction, multiply, rotate
 
@@ -93,8 +93,30 @@ class Room(NamedTuple):
     """Workspace."""
 
     squares: NDArray
+    """(F, 13, 13)."""
     vectors: NDArray
+    """(F, 13)."""
     lower: NDArray
+    """(13 F, 27)."""
+    index: NDArray
+    """(9,) int64; unknowns of a row."""
+    row: NDArray
+    """(9,) its derivatives by them."""
+    by: NDArray
+    """(3, 8) derivatives of a leg's vector."""
+    stiff: NDArray
+    """(3, 3)."""
+    vector: NDArray
+    """(4, 3) vectors of a frame."""
+
+
+def new_room(frames: int) -> Room:
+    """Return workspace for so many frames."""
+    return Room(
+        np.empty((frames, UNKNOWNS, UNKNOWNS)), np.empty((frames, UNKNOWNS)),
+        np.empty((frames * UNKNOWNS, 2 * UNKNOWNS + 1)), np.empty(9, np.int64), np.empty(9), np.empty((3, 8)),
+        np.empty((3, 3)), np.empty((4, 3)),
+    )  # fmt: skip
 
 
 HARD = 1e8
@@ -103,7 +125,7 @@ BOUND = 1e6
 """Weight of bounds that are active."""
 
 
-@jit
+@uncounted_jit
 def _turned_hip(reference, x, f, out):
     """Write the displacement (3,) of the left hip joint by the pelvis' turn at a frame; the right one's is opposite."""
     length = square = 0.0
@@ -117,14 +139,14 @@ def _turned_hip(reference, x, f, out):
         out[i] = scale * out[i] - reference.across[f, i]
 
 
-@jit
+@uncounted_jit
 def turned_hips(reference, x, out):
     """Write `_turned_hip` of all frames (F, 3)."""
     for f in range(x.shape[0]):
         _turned_hip(reference, x, f, out[f])
 
 
-@jit
+@uncounted_jit
 def _leg_vector(reference, x, f, s, moved, out):
     """Write the vector (3,) from a leg's ankle to its hip joint; moved (3,): `_turned_hip`; return its length."""
     square, sign = 0.0, 1.0 - 2.0 * s
@@ -134,14 +156,14 @@ def _leg_vector(reference, x, f, s, moved, out):
     return math.sqrt(square)
 
 
-@jit
-def update_slopes(reference, x, least_flexion, far, slopes):
+@uncounted_jit
+def update_slopes(reference, x, least_flexion, far, room, slopes):
     """Update the slopes (2, F) by which a slack shortens a leg: −dD/dk, or a secant where the knee is `far` off.
 
     D(k) is the distance from hip joint to ankle; the slope at a knee straighter than `least_flexion` is taken there,
-    so that it never vanishes.
+    so that it never vanishes. room (2 or more, 3): workspace.
     """
-    moved, leg = np.empty(3), np.empty(3)
+    moved, leg = room[0], room[1]
     for f in range(x.shape[0]):
         _turned_hip(reference, x, f, moved)
         for s in range(2):
@@ -156,10 +178,13 @@ def update_slopes(reference, x, least_flexion, far, slopes):
             slopes[s, f] = math.sqrt(slope * slopes[s, f]) if slopes[s, f] > 0.0 else slope
 
 
-@jit
-def longest_legs(reference, x, out):
-    """Write the lengths (2, F) of legs as straight as the reference's, or as those of x where these are straighter."""
-    moved, leg = np.empty(3), np.empty(3)
+@uncounted_jit
+def longest_legs(reference, x, room, out):
+    """Write the lengths (2, F) of legs as straight as the reference's, or as those of x where these are straighter.
+
+    room (2 or more, 3): workspace.
+    """
+    moved, leg = room[0], room[1]
     for f in range(x.shape[0]):
         _turned_hip(reference, x, f, moved)
         for s in range(2):
@@ -167,7 +192,7 @@ def longest_legs(reference, x, out):
             out[s, f] = min(length, reference.longest[s, f])
 
 
-@jit
+@uncounted_jit
 def _add(square, vector, index, values, count, weight, residual):
     """Add weight·(Σ values·x[index] − residual)² to the equations of one frame."""
     for i in range(count):
@@ -177,15 +202,16 @@ def _add(square, vector, index, values, count, weight, residual):
             square[index[i], index[j]] += scaled * values[j]
 
 
-@jit
+@uncounted_jit
 def step(reference, asked, weights, slopes, closed, x, room, out):
     """Write the unknowns (F, 13) after one Gauss–Newton step from x (F, 13); return False if the system is singular.
 
     closed: whether legs must close; without that, hips and ankles of a first guess follow from the plants alone.
     """
     # each component of a leg's vector depends on eight unknowns: hips, the pelvis' turn, the ankle
-    index, by, row, stiff = np.empty(9, np.int64), np.zeros((3, 8)), np.empty(9), np.empty((3, 3))
-    moved, leg, apart, pulled = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    index, by, row, stiff = room.index, room.by, room.row, room.stiff
+    moved, leg, apart, pulled = room.vector[0], room.vector[1], room.vector[2], room.vector[3]
+    by[:, :] = 0.0
     for i in range(3):
         index[i], by[i, i], by[i, 5 + i] = i, 1.0, -1.0
     index[3], index[4] = TURN, TURN + 1
@@ -335,16 +361,15 @@ class Leg(NamedTuple):
     """(2,) radians; below the first flexion the leg bends about the hinge, above the second in its own plane."""
 
 
-@jit
-def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, local):
+@uncounted_jit
+def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, turned, local):
     """Pose a leg at all frames: the ankle at its place, the knee in the reference's plane; return the largest miss.
 
     positions (F, J, 3), world (F, J, 4): the reference's; turns (F, 4): by how much the pelvis is turned from it; hips
     (F, 3): displacement of the hip joint; ankles (F, 3): places; feet (F, 4): world rotations of the foot; flexions
-    (F,): signed flexion of the reference; local (F, J, 4): written at the leg's joints.
+    (F,): signed flexion of the reference; turned (J, 4): workspace; local (F, J, 4): written at the leg's joints.
     """
     worst = 0.0
-    turned = np.empty((world.shape[1], 4))
     for f in range(positions.shape[0]):
         p, w = positions[f], world[f]
         a, b = leg.bones[f, 0], leg.bones[f, 1]
@@ -425,8 +450,7 @@ def _smallest():
         np.zeros((1, 3, 4)),
     )  # fmt: skip
     weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
-    room = Room(np.empty((1, UNKNOWNS, UNKNOWNS)), np.empty((1, UNKNOWNS)), np.empty((UNKNOWNS, 2 * UNKNOWNS + 1)))
-    return reference, asked, weights, room
+    return reference, asked, weights, new_room(1)
 
 
 def _step():
@@ -445,13 +469,15 @@ def _read_only(array):
 
 WARMUP = {
     "turned_hips": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), np.empty((1, 3))),
-    "longest_legs": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), np.zeros((2, 1))),
-    "update_slopes": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), 0.1, 0.1, np.zeros((2, 1))),
+    "longest_legs": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), np.zeros((4, 3)), np.zeros((2, 1))),
+    "update_slopes": lambda: (
+        _smallest()[0], np.zeros((1, UNKNOWNS)), 0.1, 0.1, np.zeros((4, 3)), np.zeros((2, 1))
+    ),
     "step": _step,
     "pose": lambda: (
         _leg(), _read_only(np.array([-1, 0, 1, 2])), _read_only(np.zeros((1, 4, 3))),
         _read_only(np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1))), np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros((1, 3)),
         np.ones((1, 3)),
-        np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros(1), np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1)),
+        np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros(1), np.zeros((4, 4)), np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1)),
     ),
 }  # fmt: skip

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import uncounted_jit
 from footplant.kernels.shell import distance, new_posed, outside_box, pose_group, read_only, smallest_shell
 
 LEAST_LEVEL = 0.8
@@ -14,7 +14,7 @@ LEAST_LEVEL = 0.8
 experiment on record separates it from 0.6."""
 
 
-@jit
+@uncounted_jit
 def deepest(shell, legs, shares, spare, positions, rotations, posed, out):
     """Write for each frame how one lower leg gets out of the other (F, 4): a unit direction and metres, 0 if it is out.
 
@@ -44,7 +44,7 @@ def deepest(shell, legs, shares, spare, positions, rotations, posed, out):
                     out[f, 0], out[f, 2], out[f, 3] = sign * nx / level, sign * nz / level, depth
 
 
-@jit
+@uncounted_jit
 def depths(shell, legs, shares, positions, rotations, posed, out):
     """Write how deep each sample of one leg is inside the other at one frame to out (N,), 0 outside."""
     for group in legs:

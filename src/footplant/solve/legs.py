@@ -245,11 +245,7 @@ def solve_legs(
     x = np.zeros((frames, kernel.UNKNOWNS))
     width = max(float(np.linalg.norm(reference.across, axis=1).mean()), 1e-3)
     weights = _weights(settings, float(bones.sum(axis=2).mean()), width, fps)
-    room = kernel.Room(
-        np.empty((frames, kernel.UNKNOWNS, kernel.UNKNOWNS)),
-        np.empty((frames, kernel.UNKNOWNS)),
-        np.empty((frames * kernel.UNKNOWNS, 2 * kernel.UNKNOWNS + 1)),
-    )
+    room = kernel.new_room(frames)
     if high is None and dynamics is None and not planted.any() and not hands and (signed > -settings.softness).all():
         lowest = np.array([foot.lowest(own) - own[:, 1] for foot, own in zip(feet, ankles)])
         if (lowest <= 0.0).all():
@@ -277,11 +273,11 @@ def solve_legs(
         # at the edge of a stair the ground has two heights: in the end, the higher one counts
         lowest = clear = lowest if clear is None or taken <= settings.slope_steps else np.maximum(lowest, clear)
         if taken <= settings.slope_steps:
-            kernel.update_slopes(reference, x, settings.steep, settings.far, slopes)
+            kernel.update_slopes(reference, x, settings.steep, settings.far, room.vector, slopes)
         if dynamics is not None and taken == max(first, 1):
             # balance and flight straighten no knee: a leg that they pull straight whips as it bends again
             longest = np.empty((2, frames))
-            kernel.longest_legs(reference, x, longest)
+            kernel.longest_legs(reference, x, room.vector, longest)
             reference = reference._replace(longest=longest)
         if dynamics is not None and taken:
             moves = dynamics.rows(x[:, :9], shift, weights.direction)
@@ -307,7 +303,7 @@ def solve_legs(
         hips = x[:, :3] + shift + (1.0 - 2.0 * s) * turned
         worst = kernel.pose(
             table, motion.skeleton.parents, positions, kinematics.rotations, turns, hips, goals,
-            np.array(foot.rotations), signed[s], rotations,
+            np.array(foot.rotations), signed[s], np.empty(rotations.shape[1:]), rotations,
         )  # fmt: skip
         missed = max(missed, worst)
     solved = motion.like(root, rotation.unroll(rotations), motion.offsets)
