@@ -31,7 +31,7 @@ ACTORS = 8
 
 KEPT = (
     "p50_ms", "p99_ms", "within_p50_ms", "within_p99_ms", "speed_ratio", "memory_growth_mb", "not_finite", "measured",
-    "unanswered", "sender_late_p99_ms", "cpu_share",
+    "unanswered", "unanswered_in_time", "sender_late_p99_ms", "cpu_share",
 )  # fmt: skip
 """Figures of `footplant.live.bench.measure`."""
 

@@ -45,8 +45,9 @@ def run(
 
     stall: (start, length) seconds in which nothing is sent and then everything at once. jump: when the senders' clocks
     are set an hour ahead. Latencies are those of poses whose number came back, sent to received, on this process's
-    clock. Poses sent in the first `WARM` seconds are not counted; unanswered are later ones without an answer.
-    sender_late_p99_ms says how late this process itself was: on a busy machine that is jitter nobody asked for.
+    clock. Poses sent in the first `WARM` seconds are not counted; unanswered are later ones without an answer, and
+    unanswered_in_time those of them that were sent less than half a frame late. sender_late_p99_ms says how late this
+    process itself was: on a busy machine that is jitter nobody asked for.
     """
     from footplant import samples
 
@@ -72,8 +73,8 @@ def run(
         answers.setblocking(False)
         sockets.append(answers)
     receivers = [VmcReceiver() for _ in sockets]
-    sent: dict[int | None, float] = {}
-    """Number of a pose → when it was sent. Actors are numbered as they arrive, which loss may change."""
+    sent: dict[int | None, tuple[float, float]] = {}
+    """Number of a pose → when it was sent, and how late. Actors are numbered as they arrive, which loss may change."""
     latencies: list[float] = []
     received: list[tuple[float, int, np.ndarray]] = []
     not_finite = 0
@@ -96,8 +97,8 @@ def run(
                     not_finite += not np.isfinite(found.rotations).all()
                     if now - begun > WARM and found.time is not None:
                         received.append((found.time, number, found.rotations[found.present].copy()))
-                when = sent.pop(_mark(data), None)
-                if when is not None and when - begun > WARM:
+                when, _ = sent.pop(_mark(data), (begun, 0.0))
+                if when - begun > WARM:
                     latencies.append(now - when)
             if left <= 0:
                 return
@@ -112,19 +113,21 @@ def run(
             stamp += 3600.0
         # an expression of the performer is that of the avatar: it says which pose is answered
         data = encoder.encode(motion.root[frame], motion.rotations[frame], stamp, {MARK: float(number)})
-        sent[number] = time.perf_counter()
+        sent[number] = time.perf_counter(), late[-1]
         senders[actor].sendto(data, (LOOPBACK, in_port))
     listen(time.perf_counter() + AFTER)
     share = (time.process_time() - used) / (time.perf_counter() - begun)
     for sock in (*senders, *sockets):
         sock.close()
+    unanswered = [late_by for when, late_by in sent.values() if when - begun > WARM]
     found = np.array(latencies) if latencies else np.array([np.nan])
     largest = float(rotation.angle(motion.rotations[:-1], motion.rotations[1:]).max() * motion.fps)
     return {
         "actors": actors,
         "sent": len(arrivals),
         "heard": len(received),
-        "unanswered": sum(when - begun > WARM for when in sent.values()),
+        "unanswered": len(unanswered),
+        "unanswered_in_time": sum(late_by < 0.5 / fps for late_by in unanswered),
         "p50_ms": 1e3 * float(np.percentile(found, 50)),
         "p99_ms": 1e3 * float(np.percentile(found, 99)),
         "measured": len(latencies),
