@@ -105,17 +105,21 @@ def near_body(target: Character, kinematics: Kinematics, within: float) -> NDArr
     return near
 
 
-def free_arms(engine: PuppetEngine, found: PuppetMotion, copied: Motion) -> tuple[float, float]:
+def pushed_arms(engine: PuppetEngine, copied: Motion) -> NDArray:
+    """(F, 2) whether the captured angles alone put an arm near where the trunk or the head begins to push it away."""
+    puppet = engine.tables[0]
+    thick = max(float(puppet.elbows.max()), float(puppet.probes[..., 3].max())) + engine.stage.margin
+    return near_body(engine.target, Kinematics(copied), thick + CLEAR * (engine.target.height or 1.75))
+
+
+def free_arms(engine: PuppetEngine, found: PuppetMotion, copied: Motion, pushed: NDArray) -> tuple[float, float]:
     """(degrees that a free arm is from its captured angles at most, share of the frames at which arms are free).
 
     An arm is free where nothing has mattered about it for half a second and the captured angles alone have not put the
     skin of its elbow, wrist or palm within `CLEAR` of where the trunk or the head begins to push it away in that time:
     otherwise it is being pushed out of the body, or on its way back.
     """
-    target, puppet = engine.target, engine.tables[0]
-    roles, behind = target.require_roles(), round(0.5 * copied.fps)
-    thick = max(float(puppet.elbows.max()), float(puppet.probes[..., 3].max())) + engine.stage.margin
-    pushed = near_body(target, Kinematics(copied), thick + CLEAR * (target.height or 1.75))
+    roles, behind = engine.target.require_roles(), round(0.5 * copied.fps)
     worst, shares = 0.0, []
     for arm, side in enumerate(("left", "right")):
         busy = np.maximum(np.maximum(found.scene[:, arm], found.hands), found.body[:, [arm, 4 + arm]].max(axis=(1, 2)))
@@ -162,7 +166,7 @@ def measures(clip: Clip, who: str, scene: PerformanceScene | None, intervals: di
     found = engine.play(clip.motion)
     ours, copied = Kinematics(found.motion), transfer(clip.motion, clip.character, target)
     performer = {n: engine.scale * place for n, place in feet(Kinematics(clip.motion), clip.character).items()}
-    angle, share = free_arms(engine, found, copied)
+    angle, share = free_arms(engine, found, copied, pushed_arms(engine, copied))
     return {
         "drift_mm": 1e3 * drift(intervals, found, feet(ours, target)),
         "performer_drift_mm": 1e3 * drift(intervals, found, performer),

@@ -1,7 +1,7 @@
 """Tuning numbers of inverse kinematics.
 
-Where a field names no experiment, none is on record. Those of the compiled kernels stand as
-constants in the kernel modules, which import other kernel modules only.
+Where a field names no experiment, none is on record. Compiled kernels get those of computer puppetry as a table; what
+others need, and numbers of iterations, are constants of the kernel modules, which import other kernel modules only.
 """
 
 from __future__ import annotations
@@ -155,42 +155,235 @@ class GroupCcdSettings:
 
 
 @dataclass(frozen=True)
-class PuppetSettings:
-    """Tuning of the tables of computer puppetry (Shin 2002)."""
+class PuppetBodySettings:
+    """Tuning of root and trunk in computer puppetry."""
 
     stretch: float = 0.999
     """Largest extension of a limb, as a share of its full length."""
-    margin_gain: float = 0.3
-    """Metres of clearance around the body for each metre by which its radius exceeds the performer's."""
-    margins: tuple[float, float] = (0.004, 0.06)
-    """Smallest and largest clearance, metres."""
-    track_gain: float = 0.6
-    """Metres by which each foot is farther from the mid-line for each metre by which the shin's radius exceeds the
-    performer's, both at the target's size: thick legs do not fit into narrow steps."""
+    keep_place: float = 0.0003
+    """Cost of moving the root in the body step, relative to reaching (α γ of equation 5.5, per m²/m²)."""
+    keep_turn: float = 0.01
+    """Cost of rotating hips and vertebrae in the body step, relative to reaching (α β, m²/rad²)."""
+    least_importance: float = 0.05
+    """Importance below which a limb's end does not influence the root."""
+    gives_in: float = 1.004
+    """Share of a limb's length at which the root follows at once, whatever its acceleration."""
+    unbend: float = 0.026
+    """Share of a limb's length around full extension (less twice this) in which the root begins to follow."""
+    root_ease: float = 0.03
+    """Half-life of the root's shift, seconds."""
+    touch_round: float = 0.004
+    """Metres around contact in which distances from the scene are rounded."""
+    scene_give: float = 0.006
+    """Metres by which a swinging foot and a palm may penetrate the scene."""
+
+
+@dataclass(frozen=True)
+class PuppetPaceSettings:
+    """Tuning of the bound on accelerations in computer puppetry."""
+
     headroom: float = 1.18
     """Bound on the acceleration of a limb's joints, as a multiple of the largest acceleration of the copied pose."""
     urgent: float = 1.46
     """The same of arms whose hands meet or that go around a body thicker than the performer's. With 1.18 Blubby's arms
     are up to 85 mm in its belly and its palms miss claps by 53 mm, with 1.46 by 8 mm (puppet_touches.py)."""
     trunk_headroom: float = 1.15
-    """The same of the trunk's joints."""
+    """The same of the trunk's joints. With 1.18 a walk over edges of 8 cm that the performer's feet do not follow
+    accelerates Blubby by 1.53 instead of less than 1.5 times as much (test_puppet.py)."""
     least_peak: float = 1.0
     """Least value of the performer's largest acceleration, m/s², for a character of the performer's size."""
-    keep_place: float = 3e-4
-    """Cost of moving the root in the body step, relative to reaching (α γ of equation 5.5, per m²/m²)."""
-    keep_turn: float = 1e-2
-    """Cost of rotating hips and vertebrae in the body step, relative to reaching (α β, m²/rad²)."""
-    creep: tuple[float, float] = (0.1, 0.25)
-    """Speed, m/s, up to which a point of a foot that matters fully is held over the ground, and from which it is meant
-    to slide."""
-    rolls: tuple[float, float] = (0.04, 0.12)
-    """Speed, m/s, up to which it is held vertically, and from which its foot rolls."""
-    grips: float = 0.01
-    """Half-life in seconds in which the grip of a point rises."""
+    brakes: float = 0.6
+    """Share of the bound with which a lagging joint brakes near its target; the rest is for following it."""
+    follows: float = 0.05
+    """Share of the bound that is always left to a limb to move towards its target."""
+    forgets: float = 60.0
+    """Half-life in which the largest acceleration decays, seconds: it may have been a fault of the recording."""
     turn_share: float = 0.2
-    """Share of the bound on accelerations that the rotation of a touching hand may take at its fingertips."""
+    """Share of the bound that the rotation of a touching hand may take at its fingertips."""
+    settle_share: float = 0.25
+    """Share of the bound with which a palm is put on the skin."""
+    bend_rate: float = 1.0
+    """Bound on the rotation of all vertebrae together for each m/s² of the bound, rad/s²: half of the bound, half a
+    metre above a vertebra."""
+
+
+@dataclass(frozen=True)
+class PuppetFootSettings:
+    """Tuning of feet that stand in computer puppetry."""
+
+    track_gain: float = 0.6
+    """Metres by which each foot is farther from the mid-line for each metre by which the shin's radius exceeds the
+    performer's, both at the target's size: thick legs do not fit into narrow steps."""
+    slow: float = 0.1
+    """Speed up to which a point of a foot that matters fully is held over the ground, m/s."""
+    fast: float = 0.25
+    """Speed from which it is meant to slide, m/s."""
+    slow_rise: float = 0.04
+    """Speed up to which it is held vertically, m/s."""
+    fast_rise: float = 0.12
+    """Speed from which its foot rolls, m/s."""
+    grips: float = 0.01
+    """Half-life in which the grip of a point rises, seconds."""
+    hold_rate: float = 0.015
+    """Half-life of the low-pass filter on the speed of a point, seconds."""
+    trembles: float = 0.3
+    """Share of the unsigned mean speed (jitter) that counts as the speed of a point."""
+    on_ground: float = 0.03
+    """Height of the performer's point above the scene up to which it is held, metres."""
+    off_ground: float = 0.06
+    """Height from which it is not, metres."""
+    most_creep: float = 0.12
+    """Largest hold offset over the ground, metres, for a character of the performer's size."""
+    most_rise: float = 0.02
+    """The same, vertically."""
+    fully: float = 8.0
+    """Exponent of importance in the grip: only a fully important foot is held."""
+    levels: float = 0.15
+    """Half-life in which a point that is not held gives up the rotation of its foot caused by the others, seconds."""
+    sinks: float = 1.6
+    """Half-life in which a held point gives up its vertical offset, seconds."""
+    sharp: float = 0.01
+    """Height difference that decides which of heel, ball and toe the foot stands on, metres."""
+    blunt: float = 0.6
+    """Its growth per metre of the foot's height: in the air heel and toe may swap at once."""
+    foot_settle: float = 0.05
+    """Half-life in which the shift of a swinging foot decays, seconds."""
+    settle_along: float = 3.0
+    """Decay of the shift per metre of the foot's path, however near to the floor (a body may turn meanwhile)."""
+    settle_creep: float = 0.3
+    """Speed below which that decay vanishes, m/s: the foot may be in stance."""
+
+
+@dataclass(frozen=True)
+class PuppetLegSettings:
+    """Tuning of legs in computer puppetry."""
+
+    foot_low: float = 0.003
+    """Height of the performer's foot above the scene up to which it follows its goal at once, metres."""
+    foot_high: float = 0.055
+    """Height from which it follows with a delay, metres."""
+    foot_ease: float = 0.02
+    """Half-life of the shift of a swinging foot, seconds."""
+    easy_step: float = 0.984
+    """Share of its length from which a leg is extended less than requested, on the ground."""
+    easy_swing: float = 0.94
+    """The same, `foot_high` above it."""
+    knee_off: float = 0.004
+    """Least squared distance of a knee from the line to a goal just out of reach, for legs of length 1."""
     legs_apart: float = 0.6
     """Share of its radius by which a knee or ankle stays out of the other leg's skin: thighs are compressed."""
+    legs_round: float = 0.004
+    """Rounding of the contact of the legs, metres."""
+    apart_ease: float = 0.02
+    """Half-life of the shift that keeps the legs apart, seconds."""
+    apart_release: float = 0.09
+    """Half-life of its decay, seconds."""
+
+
+@dataclass(frozen=True)
+class PuppetArmSettings:
+    """Tuning of arms in computer puppetry."""
+
+    margin_gain: float = 0.3
+    """Metres of clearance around the body for each metre by which its radius exceeds the performer's."""
+    least_margin: float = 0.004
+    """Smallest clearance, metres."""
+    most_margin: float = 0.06
+    """Largest clearance, metres."""
+    release: float = 0.09
+    """Half-life in which a push decays when nothing pushes any more, seconds."""
+    clears: float = 0.04
+    """Additional half-life for a hand that would be clear of the body anyway, seconds."""
+    clear_from: float = 0.08
+    """Clearance from which it would be, metres."""
+    hand_ease: float = 0.01
+    """Half-life of the shifts of hands, seconds."""
+    gather: float = 0.045
+    """Half-life of the point where hands meet, seconds."""
+    elbow_ease: float = 0.018
+    """Half-life of the elbows' swivel, seconds."""
+    pose_ease: float = 0.02
+    """Half-life of an arm's rotation from the captured one, seconds."""
+    hurry: float = 0.012
+    """Penetration of a delayed hand into the body at which the delay vanishes, metres."""
+    deep: float = 0.022
+    """Metres around contact with the body in which a delayed arm begins to move at once."""
+    gives: float = 0.002
+    """Metres by which a hand is pushed away where it is no longer clear of all obstacles."""
+    learn: float = 0.5
+    """Share of a hand's error from being out of reach by which its goal is drawn in at the next frame."""
+    pressed: float = 0.006
+    """Rounding of contact with the body for a hand that is about to touch, metres."""
+    blend: float = 0.02
+    """Metres over which neighbouring segments of a body blend into one surface."""
+    meet_stretch: float = 0.9
+    """Largest extension of an arm for hands that meet, as a share of its length."""
+    meant: float = 4.0
+    """Exponent of importance by which a hand with a goal is exempt from pushes."""
+    at_once: float = 8.0
+    """Exponent of importance by which an arm is exempt from delays."""
+    bent: float = 0.2
+    """Squared distance of an elbow from the line shoulder–wrist, for arms of length 1, where an arm begins to resist
+    extension."""
+    straightest: float = 0.13
+    """Its least value."""
+    straight_round: float = 0.05
+    """Width of the rounding there."""
+    slowly: float = 0.12
+    """The range over which a straight arm begins to bend."""
+
+
+@dataclass(frozen=True)
+class PuppetTouchSettings:
+    """Tuning of palms on the body in computer puppetry."""
+
+    touches: float = 0.65
+    """Importance from which a palm is put on the skin."""
+    all_of_it: float = 0.92
+    """Importance at which it is fully."""
+    nearer: float = 0.01
+    """Metres in the weights of segments that a hand is near to: w⁴ over the square of the distance plus this."""
+    thick: float = 0.03
+    """Metres of clearance from which arms may accelerate by `urgent`: they go around a thicker body."""
+    most_turn: float = 1.2
+    """Largest rotation of a touching hand from its captured orientation, radians."""
+    touch_stretch: float = 0.998
+    """Largest extension of an arm for a touch, as a share of its length."""
+    firm_off: float = 0.002
+    """Least squared distance of an elbow from the line shoulder–wrist of a hand that touches, for arms of length 1."""
+
+
+@dataclass(frozen=True)
+class PuppetToeSettings:
+    """Tuning of a performer's toes in the floor in computer puppetry."""
+
+    toe_slack: float = 0.0005
+    """Metres by which the toe tip may be deeper in the scene than the rest of the foot."""
+    toe_steep: float = 0.7
+    """Cosine of the toes' slope from which they are bent less than needed."""
+    toe_backwards: float = 0.3
+    """Cosine of how far toes may point backwards into the scene; beyond it they are left unchanged."""
+    toe_most: float = 1.0
+    """Largest bend of toes, radians."""
+    toe_rate: float = 9.0
+    """Largest rate of bending, rad/s."""
+    toe_return: float = 0.4
+    """Half-life in which toes return, seconds."""
+    toe_alike: float = 0.05
+    """Largest difference of the normals at tip and ball (1 − cosine) that counts as one floor."""
+
+
+@dataclass(frozen=True)
+class PuppetSettings:
+    """Tuning of computer puppetry (Shin 2002). The table of docs/puppetry.md tells what half and twice of each does."""
+
+    body: PuppetBodySettings = PuppetBodySettings()
+    pace: PuppetPaceSettings = PuppetPaceSettings()
+    foot: PuppetFootSettings = PuppetFootSettings()
+    leg: PuppetLegSettings = PuppetLegSettings()
+    arm: PuppetArmSettings = PuppetArmSettings()
+    touch: PuppetTouchSettings = PuppetTouchSettings()
+    toe: PuppetToeSettings = PuppetToeSettings()
 
 
 HYBRID = HybridSettings()

@@ -8,7 +8,7 @@ network handling; `footplant.live.puppeteer` drives it live and `footplant.edits
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ from footplant.kinematics import on_rigid_bones
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
-from footplant.solve.ik.settings import PUPPET
+from footplant.solve.ik.settings import PUPPET, PuppetSettings
 
 TRUNK = ("hips", "waist", "chest", "head")
 """Body segments that arms must not penetrate."""
@@ -62,16 +62,17 @@ class PuppetEngine:
         scale: float | None = None,
         about: ArrayLike = (0.0, 0.0, 0.0),
         estimate_root: bool = True,
+        settings: PuppetSettings = PUPPET,
     ) -> None:
         """Prepare the tables.
 
         scale: ratio of the target's world to the performer's, scene included; None: the ratio of the leg lengths.
         about: (3,) the fixed point of that scaling, metres. estimate_root: False leaves the root to the numerical body
-        step alone, for comparison (table 7.1).
+        step alone, for comparison (table 7.1). settings: tuning.
         """
         from footplant.solve.ik.puppet._tables import Stage
 
-        self.performer, self.target = performer, target
+        self.performer, self.target, self.settings = performer, target, settings
         given = leg_ratio(performer, target) if scale is None else scale
         self.scale = real_number(given, "scale", MotionError, above=0.0)
         self.analysis = ImportanceAnalysis(performer, scene)
@@ -84,15 +85,9 @@ class PuppetEngine:
                 "left_lower_leg", 3
             )
             track = 0.5 * (_hip_width(target) - self.scale * _hip_width(performer))
-            track += PUPPET.track_gain * max(thicker, 0.0)
-        tuning = np.array(
-            [
-                PUPPET.headroom, PUPPET.trunk_headroom, PUPPET.keep_place, PUPPET.keep_turn, *PUPPET.creep,
-                *PUPPET.rolls, PUPPET.grips, PUPPET.least_peak, PUPPET.turn_share, PUPPET.legs_apart, PUPPET.urgent,
-            ]
-        )  # fmt: skip
+            track += settings.foot.track_gain * max(thicker, 0.0)
         about = np.array(shaped(about, (3,), "the fixed point of the scale", MotionError))
-        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size), tuning)
+        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size), tuning_of(settings))
 
     def _margin(self, size: float) -> float:
         """Return the clearance from the body at which arms begin to be pushed away, metres.
@@ -100,8 +95,9 @@ class PuppetEngine:
         Where the target's body is thicker than the performer's, arms that pass the performer's body would penetrate the
         target's, so avoidance must start earlier.
         """
+        arm = self.settings.arm
         extra = [self.surface.radius(name, 4) - size * self.analysis.surface.radius(name, 4) for name in TRUNK]
-        return float(np.clip(PUPPET.margin_gain * max(extra), *PUPPET.margins))
+        return float(np.clip(arm.margin_gain * max(extra), arm.least_margin, arm.most_margin))
 
     @cached_property
     def tables(self):
@@ -109,7 +105,8 @@ class PuppetEngine:
         tables = character_tables(self.target, self.surface)
         trunk = np.array([segment in TRUNK for segment in SEGMENTS])
         moves = np.array([[segment.endswith(("_arm", "_hand")) for segment in SEGMENTS]] * 2)
-        return puppet_tables(self.target, self.surface), tables, self.surface.tables(), trunk, moves
+        puppet = puppet_tables(self.target, self.surface, self.settings.body.stretch)
+        return puppet, tables, self.surface.tables(), trunk, moves
 
     def init(self, peak_acceleration: float = 0.0):
         """Return the state before the first frame (memory, limbs), packed.
@@ -171,8 +168,16 @@ class PuppetEngine:
         return PuppetMotion(played, scene[:, :4], scene[:, 4:], body, hands, iterations, float(peak))
 
 
-def puppet_tables(target: Character, surface: BodySurface):
-    """Return a target's skeleton and limbs as the kernels take them."""
+def tuning_of(settings: PuppetSettings) -> NDArray:
+    """Return the numbers of the settings as the kernels take them."""
+    from footplant.solve.ik.puppet._tables import AT
+
+    values = {name: value for group in asdict(settings).values() for name, value in group.items()}
+    return np.array([values[name] for name in AT._fields])
+
+
+def puppet_tables(target: Character, surface: BodySurface, stretch: float):
+    """Return a target's skeleton and limbs as the kernels take them; stretch: see `PuppetBodySettings`."""
     from footplant.solve.ik.puppet._tables import Puppet
 
     skeleton, roles = target.skeleton, target.require_roles()
@@ -185,7 +190,7 @@ def puppet_tables(target: Character, surface: BodySurface):
             continue
         axes[number] = limb.axis
         bones = np.diff(places[[limb.upper, limb.lower, limb.end]], axis=0)
-        lengths[number] = PUPPET.stretch * np.linalg.norm(bones, axis=1).sum()
+        lengths[number] = stretch * np.linalg.norm(bones, axis=1).sum()
         uppers[number] = np.linalg.norm(bones[0])
     probes = np.zeros((2, 3, 4))
     for arm, side in enumerate(("left", "right")):

@@ -10,7 +10,7 @@ from footplant.kernels.importance import LIMBS, share, spring
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import exp, multiply, rotate
 from footplant.kernels.surface import measure, own_place, place, world_turn
-from footplant.solve.ik.puppet._clear import DEEP, hand_in_body, hand_push, in_body, out_of_scene
+from footplant.solve.ik.puppet._clear import hand_in_body, hand_push, in_body, out_of_scene
 from footplant.solve.ik.puppet._limbs import (
     bend_to,
     keep_orientation,
@@ -22,58 +22,24 @@ from footplant.solve.ik.puppet._limbs import (
     update_limb,
 )
 from footplant.solve.ik.puppet._pace import limit_turn
-from footplant.solve.ik.puppet._tables import TURN_SHARE, out_of_body
+from footplant.solve.ik.puppet._tables import AT, out_of_body
 
 SWEEPS = 2
 """Projections of a hand out of all obstacles, and swivels of an elbow, per frame; both are warm-started."""
 FIRST_ROUNDS = 12
 """Rounds at the first frame, which has no warm start."""
-RELEASE = 0.09
-"""Half-life in seconds in which a push decays when nothing pushes any more."""
-CLEARS, FAR = 0.04, 0.08
-"""Additional half-life in seconds for a hand that would be clear of the body anyway, and the clearance in metres."""
-EASE, GATHER, SWING = 0.01, 0.045, 0.018
-"""Half-lives in seconds of the shifts of hands, of their meeting point, and of the elbows' swivel."""
-POSE_EASE = 0.02
-"""Half-life in seconds of an arm's rotation from the captured one."""
-HURRY = 0.012
-"""Penetration of a delayed hand into the body, metres, at which the delay vanishes."""
-GIVES = 0.002
-"""Metres by which a hand is pushed away where it is no longer clear of all obstacles."""
-LEARN = 0.5
-"""Share of a hand's error from being out of reach by which its goal is drawn in at the next frame."""
-PRESSED = 0.006
-"""Rounding of contact with the body, metres, for a hand that is about to touch."""
 MEETINGS = 8
 """Alternating projections of the meeting point out of the body and into reach at the first frame."""
-STRETCH = 0.9
-"""Largest extension of an arm for hands that meet, as a share of its length."""
-MEANT = 4
-"""Exponent of importance by which a hand with a goal is exempt from pushes."""
-AT_ONCE = 8
-"""Exponent of importance by which an arm is exempt from delays."""
-NEARER = 0.01
-"""Metres in the weights of segments that a hand is near to: w⁴ over the square of the distance plus this."""
-TOUCHES, ALL_OF_IT = 0.65, 0.92
-"""Importance from which a palm is put on the skin, and at which it is fully."""
 CROSSINGS = 3
 """Rounds in which hands are put on each other's arms."""
-SETTLE_SHARE = 0.25
-"""Share of the bound on accelerations with which a palm is put on the skin."""
-THICK = 0.03
-"""Metres of `Stage.margin` from which arms may accelerate by `PuppetSettings.urgent`: they go around a thicker body."""
 SETTLES = 5
 """Projections of a touching palm onto the skin and into the arm's reach."""
-MOST_TURN = 1.2
-"""Largest rotation of a touching hand from its captured orientation, radians."""
-STRETCHED = 0.998
-"""Largest extension of an arm for a touch, as a share of its length."""
 
 
 @uncounted_jit
-def touch_weight(seen, w):
+def touch_weight(seen, w, tuning):
     """Return the weight of a segment that a point is near to, by its importance and distance."""
-    near = NEARER / (max(seen[5], 0.0) + NEARER)
+    near = tuning[AT.nearer] / (max(seen[5], 0.0) + tuning[AT.nearer])
     return w * w * w * w * near * near
 
 
@@ -122,6 +88,7 @@ def turn_hand(target, importance, arm, w, clock, limbs, work):
     The rotation that takes the performer's surface normal at the palm to the target's, by the importance; its
     acceleration is bounded, so that fingertips do not exceed what limbs may.
     """
+    tuning = target.stage.tuning
     end, turn, vector, tip = (
         target.character.limbs[arm, 2],
         work.turned[arm],
@@ -130,7 +97,8 @@ def turn_hand(target, importance, arm, w, clock, limbs, work):
     )
     vector[0], vector[1], vector[2] = hand_turn(target, importance, arm, w, work)
     length = math.sqrt(tip[2, 0] ** 2 + tip[2, 1] ** 2 + tip[2, 2] ** 2)
-    limit_turn(limbs.turns[arm], vector, target.stage.tuning[TURN_SHARE] * clock.bound / max(1.5 * length, 0.01), clock)
+    bound = tuning[AT.turn_share] * clock.bound / max(1.5 * length, 0.01)
+    limit_turn(limbs.turns[arm], vector, bound, clock, tuning)
     turn[0], turn[1], turn[2], turn[3] = exp(vector[0], vector[1], vector[2])
     c, r = work.captured[end], work.points[arm]
     c[0], c[1], c[2], c[3] = multiply(turn[0], turn[1], turn[2], turn[3], c[0], c[1], c[2], c[3])
@@ -140,6 +108,7 @@ def turn_hand(target, importance, arm, w, clock, limbs, work):
 @uncounted_jit
 def hand_turn(target, importance, arm, w, work):
     """Return the rotation vector (3) from the performer's surface normal at its palm to the target's, by w."""
+    tuning = target.stage.tuning
     tubes, stage = target.tubes, target.stage
     if w <= 0.0:
         return 0.0, 0.0, 0.0
@@ -152,7 +121,7 @@ def hand_turn(target, importance, arm, w, work):
         x, y, z = place(
             tubes, k, work.positions[0], work.rotations[0], seen[0], seen[1], seen[2], stage.size * seen[3], seen[4]
         )
-        part = touch_weight(seen, own)
+        part = touch_weight(seen, own, tuning)
         _, nx, ny, nz = skin_distance(tubes, k, work.positions[0], work.rotations[0], x, y, z)
         tx, ty, tz = tx + part * nx, ty + part * ny, tz + part * nz
         px, py, pz = px + part * seen[6], py + part * seen[7], pz + part * seen[8]
@@ -163,7 +132,7 @@ def hand_turn(target, importance, arm, w, work):
     sine, cosine = math.sqrt(cx * cx + cy * cy + cz * cz), (px * tx + py * ty + pz * tz) / norm
     angle = math.atan2(sine, cosine)
     # nearly opposite normals have no rotation of their own
-    angle = w * min(angle, MOST_TURN) * share((angle - 2.2) / 0.7) / max(sine, 1e-9)
+    angle = w * min(angle, tuning[AT.most_turn]) * share((angle - 2.2) / 0.7) / max(sine, 1e-9)
     return angle * cx, angle * cy, angle * cz
 
 
@@ -174,11 +143,12 @@ def settle_touch(target, importance, arm, firm, work):
     Alternating projections onto the skin and into the ball that the arm reaches. Returns how much of it is a touch of
     a limb, 0 to 1.
     """
+    tuning = target.stage.tuning
     if firm <= 0.0:
         return 0.0
     on_limb = 0.0
     tubes, stage, wrist, r = target.tubes, target.stage, work.wrists[arm], work.points[arm]
-    s, most = work.positions[0, target.character.limbs[arm, 0]], STRETCHED * target.puppet.lengths[arm]
+    s, most = work.positions[0, target.character.limbs[arm, 0]], tuning[AT.touch_stretch] * target.puppet.lengths[arm]
     for _ in range(SETTLES):
         total, limbs_part, x, y, z = 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(tubes.joints.shape[0]):
@@ -186,7 +156,7 @@ def settle_touch(target, importance, arm, firm, work):
             if w <= 0.0:
                 continue
             seen = importance.seen[arm, k]
-            part = touch_weight(seen, w)
+            part = touch_weight(seen, w, tuning)
             d, nx, ny, nz = skin_distance(
                 tubes, k, work.positions[0], work.rotations[0], wrist[0] + r[0], wrist[1] + r[1], wrist[2] + r[2]
             )
@@ -196,12 +166,12 @@ def settle_touch(target, importance, arm, firm, work):
         if total <= 1e-30:
             return 0.0
         # where the belly is thicker than the performer's it is in the way
-        on_limb = limbs_part / total * (1.0 - share((stage.margin - THICK) / THICK))
+        on_limb = limbs_part / total * (1.0 - share((stage.margin - tuning[AT.thick]) / tuning[AT.thick]))
         share_of = firm / total
         wrist[0], wrist[1], wrist[2] = wrist[0] + share_of * x, wrist[1] + share_of * y, wrist[2] + share_of * z
         if limbs_part > 0.0:
             # not through the belly onto a thigh
-            x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], PRESSED, work)
+            x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], tuning[AT.pressed], work)
             out = firm * on_limb
             wrist[0], wrist[1], wrist[2] = wrist[0] + out * x, wrist[1] + out * y, wrist[2] + out * z
         x, y, z = wrist[0] - s[0], wrist[1] - s[1], wrist[2] - s[2]
@@ -251,6 +221,7 @@ def meeting_place(target, importance, work):
 @uncounted_jit
 def write_arm_balls(target, half_gap, work):
     """Write the two balls in which the midpoint of the palms must lie: what the arms reach, by the palms' offsets."""
+    tuning = target.stage.tuning
     gx, gy, gz = half_gap
     for arm in range(2):
         sign = 1.0 if arm == 0 else -1.0
@@ -258,7 +229,7 @@ def write_arm_balls(target, half_gap, work):
         work.centers[arm, 0] = s[0] + r[0] - sign * gx
         work.centers[arm, 1] = s[1] + r[1] - sign * gy
         work.centers[arm, 2] = s[2] + r[2] - sign * gz
-        work.radii[arm] = STRETCH * target.puppet.lengths[arm]
+        work.radii[arm] = tuning[AT.meet_stretch] * target.puppet.lengths[arm]
 
 
 @uncounted_jit
@@ -268,6 +239,7 @@ def meet(target, importance, dt, keep, limbs, work):
     The meeting point is pushed out of the body and into reach; the push is warm-started from the frame before, and the
     point itself is filtered relative to the shoulders, so that both hands have the same lag.
     """
+    tuning = target.stage.tuning
     character, stage = target.character, target.stage
     w, state = importance.hands[0], limbs.middle
     if w <= 0.0:
@@ -291,7 +263,7 @@ def meet(target, importance, dt, keep, limbs, work):
             sign = 1.0 if arm == 0 else -1.0
             r = work.points[arm]
             x, y, z = middle[0] + sign * gx - r[0], middle[1] + sign * gy - r[1], middle[2] + sign * gz - r[2]
-            dx, dy, dz = hand_push(target, arm, x, y, z, PRESSED, work)
+            dx, dy, dz = hand_push(target, arm, x, y, z, tuning[AT.pressed], work)
             px, py, pz = px + 0.5 * dx, py + 0.5 * dy, pz + 0.5 * dz
         middle[0], middle[1], middle[2] = middle[0] + px, middle[1] + py, middle[2] + pz
         if closest(middle, work.centers[:2], work.radii[:2], found):
@@ -300,7 +272,7 @@ def meet(target, importance, dt, keep, limbs, work):
         state[7 + k] = middle[k] - (sx if k == 0 else (sy if k == 1 else sz))
         between = 0.5 * (work.positions[0, character.limbs[0, 0], k] + work.positions[0, character.limbs[1, 0], k])
         if state[6] > 0.0:
-            state[k], state[3 + k] = spring(state[k], state[3 + k], middle[k] - between, GATHER, dt)
+            state[k], state[3 + k] = spring(state[k], state[3 + k], middle[k] - between, tuning[AT.gather], dt)
         else:
             state[k], state[3 + k] = middle[k] - between, 0.0
         found[k], middle[k] = middle[k], between + state[k]
@@ -311,7 +283,7 @@ def meet(target, importance, dt, keep, limbs, work):
         x, y, z = middle[0] + sign * gx - r[0], middle[1] + sign * gy - r[1], middle[2] + sign * gz - r[2]
         deep = max(deep, hand_in_body(target, arm, x, y, z, work))
     # the delay vanishes where it would let hands pass through the body
-    low = (1.0 - w**AT_ONCE) * (1.0 - share(deep / HURRY))
+    low = (1.0 - w ** tuning[AT.at_once]) * (1.0 - share(deep / tuning[AT.hurry]))
     for k in range(3):
         state[k] += low * (found[k] - middle[k])
         middle[k] += low * (found[k] - middle[k])
@@ -330,13 +302,14 @@ def swing_elbow(target, arm, swing, sweeps, margin, work):
 
     swing: start, radians; returns the final angle.
     """
+    tuning = target.stage.tuning
     puppet, character, tubes, trunk = target.puppet, target.character, target.tubes, target.trunk
     s = work.positions[0, character.limbs[arm, 0]]
     axis = swing_by(puppet, character, arm, swing, work)
     for _ in range(sweeps):
         ex, ey, ez, _, _, _, _, _, _, _ = limb_places(puppet, character, arm, work)
         px, py, pz = out_of_body(
-            tubes, trunk, work.positions[0], work.rotations[0], ex, ey, ez, puppet.elbows[arm], margin
+            tubes, trunk, work.positions[0], work.rotations[0], ex, ey, ez, puppet.elbows[arm], margin, tuning
         )
         if px * px + py * py + pz * pz < 1e-16:
             break
@@ -354,6 +327,7 @@ def arms(target, importance, scene, clock, limbs, work):
     Shifts of hands and elbows out of the body are kept from frame to frame and decay when no longer needed: a hand
     passes around the body, however deep the captured pose alone would put it.
     """
+    tuning = target.stage.tuning
     puppet, character, stage, moves = target.puppet, target.character, target.stage, target.moves
     dt, started = clock.dt, clock.started
     meant = work.meant
@@ -365,14 +339,14 @@ def arms(target, importance, scene, clock, limbs, work):
         _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, character, arm, work)
         px, py, pz = x + work.points[arm, 0], y + work.points[arm, 1], z + work.points[arm, 2]
         w, gx, gy, gz = body_place(target, importance, arm, moves[arm], px, py, pz, work)
-        work.firm[arm] = 1.0 - share((w - TOUCHES) / (ALL_OF_IT - TOUCHES))
+        work.firm[arm] = 1.0 - share((w - tuning[AT.touches]) / (tuning[AT.all_of_it] - tuning[AT.touches]))
         turn_hand(target, importance, arm, work.firm[arm], clock, limbs, work)
         held, shift, r = work.held[arm], work.pushes[arm], work.points[arm]
         held[0], held[1], held[2] = x, y, z
         shift[0], shift[1], shift[2] = w * (gx - r[0] - x), w * (gy - r[1] - y), w * (gz - r[2] - z)
         meant[arm] = max(w, importance.scene[arm], importance.hands[0])
-        work.margins[arm] = stage.margin + meant[arm] * (PRESSED - stage.margin)
-    keep = math.exp(-0.6931471805599453 * dt / RELEASE)
+        work.margins[arm] = stage.margin + meant[arm] * (tuning[AT.pressed] - stage.margin)
+    keep = math.exp(-0.6931471805599453 * dt / tuning[AT.release])
     for again in range(1 if started else FIRST_ROUNDS):
         first = not started and again == 0
         for arm in range(2):
@@ -381,7 +355,7 @@ def arms(target, importance, scene, clock, limbs, work):
         apart, together = 1.0, 0.0
         if character.limbs[0, 2] >= 0 and character.limbs[1, 2] >= 0:
             meet(target, importance, dt, keep, limbs, work)
-            apart -= importance.hands[0] ** MEANT
+            apart -= importance.hands[0] ** tuning[AT.meant]
             together = importance.hands[0] ** 2
         for arm in range(2):
             if character.limbs[arm, 2] < 0:
@@ -389,7 +363,7 @@ def arms(target, importance, scene, clock, limbs, work):
             w, wrist, goal = importance.scene[arm], work.wrists[arm], work.goals[arm]
             for k in range(3):
                 wrist[k] += w * (goal[k] - wrist[k])
-            work.free[arm] = apart * (1.0 - w**MEANT)
+            work.free[arm] = apart * (1.0 - w ** tuning[AT.meant])
             shift_hand(target, arm, scene, keep, apart, clock, first, limbs, work)
         for arm in range(2):
             if character.limbs[arm, 2] < 0:
@@ -409,21 +383,22 @@ def arms(target, importance, scene, clock, limbs, work):
             for k in range(3):
                 vector[k] += wrist[k]
                 wrist[k] -= vector[k]
-            limit_turn(limbs.settles[arm], vector, SETTLE_SHARE * clock.bound, clock)
+            limit_turn(limbs.settles[arm], vector, tuning[AT.settle_share] * clock.bound, clock, tuning)
             for k in range(3):
                 wrist[k] += vector[k]
             if on_limb > 0.0:
                 # the delay must not leave the hand in the body
-                x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], PRESSED, work)
+                x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], tuning[AT.pressed], work)
                 on_limb *= firm
                 wrist[0], wrist[1], wrist[2] = wrist[0] + on_limb * x, wrist[1] + on_limb * y, wrist[2] + on_limb * z
-            work.urgent[arm] = max(importance.hands[0], 1.0 - share(stage.margin / THICK))
+            work.urgent[arm] = max(importance.hands[0], 1.0 - share(stage.margin / tuning[AT.thick]))
             lower_arm(target, arm, importance, keep, clock, again, limbs, work)
 
 
 @uncounted_jit
 def cross_arms(target, importance, work):
     """Put palms that touch the other arm on it as it is posed now; the two take turns."""
+    tuning = target.stage.tuning
     puppet, character = target.puppet, target.character
     if character.limbs[0, 2] < 0 or character.limbs[1, 2] < 0:
         return
@@ -431,9 +406,9 @@ def cross_arms(target, importance, work):
     for k in range(target.moves.shape[1]):
         if target.moves[0, k]:
             crossed = max(crossed, importance.body[0, k], importance.body[1, k])
-    if crossed <= TOUCHES:
+    if crossed <= tuning[AT.touches]:
         return
-    part = 1.0 - share((crossed - TOUCHES) / (ALL_OF_IT - TOUCHES))
+    part = 1.0 - share((crossed - tuning[AT.touches]) / (tuning[AT.all_of_it] - tuning[AT.touches]))
     for arm in range(2):
         update_limb(puppet, arm, work)
     for _ in range(CROSSINGS):
@@ -441,20 +416,21 @@ def cross_arms(target, importance, work):
             wrist = work.wrists[arm]
             _, _, _, wrist[0], wrist[1], wrist[2], _, _, _, _ = limb_places(puppet, character, arm, work)
             settle_touch(target, importance, arm, part * work.free[arm] * work.firm[arm], work)
-            bend_to(puppet, character, arm, 1.0, 1.0, wrist, work)
+            bend_to(puppet, character, arm, 1.0, 1.0, wrist, work, tuning)
             update_limb(puppet, arm, work)
 
 
 @uncounted_jit
 def shift_hand(target, arm, scene, keep, apart, clock, first, limbs, work):
     """Compute a wrist's shift: towards what it touches and out of obstacles, low-pass filtered."""
+    tuning = target.stage.tuning
     dt, started = clock.dt, clock.started
     wrist, shift, state, give = work.wrists[arm], work.pushes[arm], limbs.hands[arm], limbs.gives[arm]
     free, there = work.free[arm], work.scratch[7]
-    x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], FAR, work)
+    x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], tuning[AT.clear_from], work)
     gives = math.sqrt(give[0] * give[0] + give[1] * give[1] + give[2] * give[2])
-    clear = share((gives + math.sqrt(x * x + y * y + z * z)) / GIVES)
-    keep *= math.exp(-0.6931471805599453 * clear * dt / CLEARS)
+    clear = share((gives + math.sqrt(x * x + y * y + z * z)) / tuning[AT.gives])
+    keep *= math.exp(-0.6931471805599453 * clear * dt / tuning[AT.clears])
     for k in range(3):
         carried = 0.0 if first else keep * (state[k] - free * shift[k]) + apart * give[k]
         there[k] = wrist[k] + free * shift[k] + carried
@@ -466,12 +442,12 @@ def shift_hand(target, arm, scene, keep, apart, clock, first, limbs, work):
     for k in range(3):
         wanted = there[k] - wrist[k]
         if started:
-            state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, EASE, dt)
+            state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, tuning[AT.hand_ease], dt)
         else:
             state[k], state[3 + k] = wanted, 0.0
     # the delay vanishes where it would let the hand pass through the body
     deep = hand_in_body(target, arm, wrist[0] + state[0], wrist[1] + state[1], wrist[2] + state[2], work)
-    low = 1.0 - share(deep / HURRY)
+    low = 1.0 - share(deep / tuning[AT.hurry])
     for k in range(3):
         state[k] += low * (there[k] - wrist[k] - state[k])
 
@@ -482,6 +458,7 @@ def ease_arm(target, arm, clock, limbs, work):
 
     An important hand is exempt, because importance itself is smooth, and so is an arm that would penetrate the body.
     """
+    tuning = target.stage.tuning
     character = target.character
     dt, started = clock.dt, clock.started
     for n in range(2):
@@ -494,12 +471,12 @@ def ease_arm(target, arm, clock, limbs, work):
         wanted[0], wanted[1], wanted[2], wanted[3] = sign * w, sign * x, sign * y, sign * z
         for k in range(4):
             if started:
-                state[k], state[4 + k] = spring(state[k], state[4 + k], wanted[k], POSE_EASE, dt)
+                state[k], state[4 + k] = spring(state[k], state[4 + k], wanted[k], tuning[AT.pose_ease], dt)
             else:
                 state[k], state[4 + k] = wanted[k], 0.0
         turn_from(c, state, wanted, 0.0, local)
-    at_once = max(work.meant[arm] ** AT_ONCE, work.firm[arm])
-    low = 1.0 - (1.0 - at_once) * share(in_body(target, arm, work) / (0.6 * DEEP))
+    at_once = max(work.meant[arm] ** tuning[AT.at_once], work.firm[arm])
+    low = 1.0 - (1.0 - at_once) * share(in_body(target, arm, work) / (0.6 * tuning[AT.deep]))
     if low > 0.0:
         for n in range(2):
             local = work.local[0, character.limbs[arm, n]]
@@ -520,6 +497,7 @@ def turn_from(captured, start, stop, part, local):
 @uncounted_jit
 def lower_arm(target, arm, importance, keep, clock, again, limbs, work):
     """Put a wrist on its goal and swivel the elbow out of the body; where that fails, the wrist yields next frame."""
+    tuning = target.stage.tuning
     puppet, character, tubes, trunk = target.puppet, target.character, target.tubes, target.trunk
     dt, started = clock.dt, clock.started
     margin, state = work.margins[arm], limbs.swings[arm]
@@ -529,14 +507,14 @@ def lower_arm(target, arm, importance, keep, clock, again, limbs, work):
                 work.local[0, character.limbs[arm, n], k] = work.angles[arm, n, k]
     wrist, give = work.wrists[arm], limbs.gives[arm]
     give[0], give[1], give[2] = wrist[0], wrist[1], wrist[2]
-    firm = max(work.firm[arm], importance.hands[0] ** AT_ONCE)
-    bend_to(puppet, character, arm, 1.0, firm, wrist, work)
+    firm = max(work.firm[arm], importance.hands[0] ** tuning[AT.at_once])
+    bend_to(puppet, character, arm, 1.0, firm, wrist, work, tuning)
     swivel_to(puppet, character, arm, work.goals[LIMBS + arm], importance.scene[LIMBS + arm], work)
     sweeps = SWEEPS if started else FIRST_ROUNDS
     wanted = swing_elbow(target, arm, keep * state[0], sweeps, margin, work)
     if started:
         before = wanted
-        state[0], state[1] = spring(state[0], state[1], wanted, SWING, dt)
+        state[0], state[1] = spring(state[0], state[1], wanted, tuning[AT.elbow_ease], dt)
         swing_by(puppet, character, arm, state[0] - before, work)
     else:
         state[0], state[1] = wanted, 0.0
@@ -544,12 +522,12 @@ def lower_arm(target, arm, importance, keep, clock, again, limbs, work):
     keep_orientation(puppet, character, arm, work)
     x, y, z, _, _, _, _, _, _, _ = limb_places(puppet, character, arm, work)
     px, py, pz = out_of_body(
-        tubes, trunk, work.positions[0], work.rotations[0], x, y, z, puppet.elbows[arm] - 0.5 * margin, margin
+        tubes, trunk, work.positions[0], work.rotations[0], x, y, z, puppet.elbows[arm] - 0.5 * margin, margin, tuning
     )
     # goals out of reach are drawn in
-    give[0] = px + LEARN * (wrist[0] - give[0])
-    give[1] = py + LEARN * (wrist[1] - give[1])
-    give[2] = pz + LEARN * (wrist[2] - give[2])
+    give[0] = px + tuning[AT.learn] * (wrist[0] - give[0])
+    give[1] = py + tuning[AT.learn] * (wrist[1] - give[1])
+    give[2] = pz + tuning[AT.learn] * (wrist[2] - give[2])
 
 
 WARMUP: dict = {}

@@ -14,32 +14,12 @@ from footplant.kernels.importance import LIMBS, POINTS, contact_points, share, s
 from footplant.kernels.quaternion import exp, multiply, rotate
 from footplant.solve.ik.puppet._hold import hold_foot
 from footplant.solve.ik.puppet._pace import limit_turn
-from footplant.solve.ik.puppet._tables import KEEP_PLACE, KEEP_TURN, from_thing, soften, to_target
+from footplant.solve.ik.puppet._tables import AT, from_thing, soften, to_target
 
-LEAST = 0.05
-"""Importance below which a limb's end does not influence the root."""
-SETTLE = 0.05
-"""Half-life in seconds in which the shift of a swinging foot decays."""
-SETTLE_ALONG, CREEP = 3.0, 0.3
-"""Decay of the shift per metre of the foot's path, however near to the floor (a body may turn meanwhile), and the
-speed, m/s, below which that decay vanishes: the foot may be in stance."""
-SHARP, BLUNT = 0.01, 0.6
-"""Height difference, metres, that decides which of heel, ball and toe the foot stands on, and its growth per metre of
-the foot's height: in the air heel and toe may swap at once."""
-TOUCH = 0.004
-"""Metres around contact in which distances are rounded."""
-EASE = 0.03
-"""Half-life in seconds of the root's shift."""
-EASY = 0.026
-"""Share of a limb's length around full extension (less twice this) in which the root begins to follow."""
-GIVES_IN = 1.004
-"""Share of a limb's length at which the root follows at once, whatever its acceleration."""
 CLOSE_ENOUGH = 0.0005
 """Metres by which a limb may be too short before the body is bent."""
 MOST_ITERATIONS = 12
 """Largest number of iterations of the body step."""
-BEND_SHARE, BEND_LEVER = 0.5, 0.5
-"""Share of the bound on accelerations that the body step may take, and metres from a vertebra to what it moves."""
 LEAST_GAIN = 0.01
 """Share of the objective; a step of the body that gains less ends its search."""
 
@@ -52,13 +32,14 @@ def foot_goal(target, limb, importance, scene, clock, limbs, work):
     is integrated from frame to frame by the motion of the point in contact, and returns to the scaled footstep in the
     air.
     """
+    tuning = target.stage.tuning
     character, stage = target.character, target.stage
     dt, started = clock.dt, clock.started
     foot = limb - 2
     first, weight = 3 * limb - 4, importance.scene[limb]
     # weights of heel, ball and toe by their distances from the scene
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
-    sharp = SHARP + BLUNT * max(least, 0.0)
+    sharp = tuning[AT.sharp] + tuning[AT.blunt] * max(least, 0.0)
     total, height, moved_x, moved_z = 0.0, 0.0, 0.0, 0.0
     base_x, base_z, before_x, before_z = 0.0, 0.0, 0.0, 0.0
     ankles, soles, travel = limbs.ankles[foot], limbs.soles[foot], 0.0
@@ -92,8 +73,10 @@ def foot_goal(target, limb, importance, scene, clock, limbs, work):
         shift[0] += moved_x / total - (base_x - before_x)
         shift[2] += moved_z / total - (base_z - before_z)
         travel /= total
-        forgets = 0.6931471805599453 * dt * (1.0 - weight) / SETTLE
-        settle = 1.0 - math.exp(-forgets - SETTLE_ALONG * travel * travel / (travel + CREEP * dt))
+        forgets = 0.6931471805599453 * dt * (1.0 - weight) / tuning[AT.foot_settle]
+        settle = 1.0 - math.exp(
+            -forgets - tuning[AT.settle_along] * travel * travel / (travel + tuning[AT.settle_creep] * dt)
+        )
         shift[0] += settle * (wanted_x - shift[0])
         shift[2] += settle * (wanted_z - shift[2])
     else:
@@ -116,6 +99,7 @@ def to_distance(n, scene, stage, goal, offset, thick):
     offset: (3,) from the goal to the point; thick: radius of the target about it, metres. The shift fades out at the
     distance where objects become important.
     """
+    tuning = stage.tuning
     things, poses, near = scene.things, scene.poses, scene.near
     number = 0
     for o in range(1, things.kinds.shape[0]):
@@ -125,7 +109,7 @@ def to_distance(n, scene, stage, goal, offset, thick):
         return 0.0, 0.0, 0.0
     x, y, z = goal[0] + offset[0], goal[1] + offset[1], goal[2] + offset[2]
     d, nx, ny, nz = from_thing(things, number, poses[number], stage, x, y, z)
-    wanted = thick + stage.scale * soften(near[n, number, 0], TOUCH)
+    wanted = thick + stage.scale * soften(near[n, number, 0], tuning[AT.touch_round])
     push = share(2.0 * near[n, number, 0] / things.reaches[number] - 1.0) * (wanted - d)
     return push * nx, push * ny, push * nz
 
@@ -199,7 +183,7 @@ def lift_trunk(target, scene, work):
 
 
 @uncounted_jit
-def unbend(puppet, character, importance, work):
+def unbend(puppet, character, importance, work, tuning):
     """Move the root towards goals that would extend a limb nearly fully, before it snaps straight.
 
     A limb that is straight already may stay so.
@@ -207,8 +191,8 @@ def unbend(puppet, character, importance, work):
     for _ in range(2):
         for limb in range(4):
             upper, end = character.limbs[limb, 0], character.limbs[limb, 2]
-            gap, nx, ny, nz = too_short(puppet, character, importance, limb, 1.0, work)
-            easy = EASY * puppet.lengths[limb]
+            gap, nx, ny, nz = too_short(puppet, character, importance, limb, 1.0, work, tuning)
+            easy = tuning[AT.unbend] * puppet.lengths[limb]
             if gap > -4.0 * easy:
                 square = 0.0
                 for k in range(3):
@@ -219,13 +203,15 @@ def unbend(puppet, character, importance, work):
 
 
 @uncounted_jit
-def ease_root(x, y, z, dt, started, limbs, work):
+def ease_root(x, y, z, dt, started, limbs, work, tuning):
     """Low-pass filter the root's shift from its copied position (x, y, z); the legs make up for the difference."""
     for k in range(3):
         start = x if k == 0 else (y if k == 1 else z)
         wanted = work.root[0, k] - start
         if started:
-            limbs.root[0, k], limbs.root[1, k] = spring(limbs.root[0, k], limbs.root[1, k], wanted, EASE, dt)
+            limbs.root[0, k], limbs.root[1, k] = spring(
+                limbs.root[0, k], limbs.root[1, k], wanted, tuning[AT.root_ease], dt
+            )
         else:
             limbs.root[0, k], limbs.root[1, k] = wanted, 0.0
         work.vector[2, k] = limbs.root[0, k] - wanted
@@ -233,7 +219,7 @@ def ease_root(x, y, z, dt, started, limbs, work):
 
 
 @uncounted_jit
-def reach_from_root(puppet, character, importance, first, work):
+def reach_from_root(puppet, character, importance, first, work, tuning):
     """Move the root into the balls from which every important end of limbs `first` … 3 can be reached (section 5.1).
 
     Those of elbows and knees as well, when all limbs count.
@@ -241,11 +227,11 @@ def reach_from_root(puppet, character, importance, first, work):
     count = 0
     for limb in range(first, 2 * LIMBS if first == 0 else LIMBS):
         w, upper = importance.scene[limb], character.limbs[limb % LIMBS, 0]
-        if upper < 0 or w < LEAST:
+        if upper < 0 or w < tuning[AT.least_importance]:
             continue
         for k in range(3):
             work.centers[count, k] = work.goals[limb, k] - (work.positions[0, upper, k] - work.root[0, k])
-        work.radii[count] = GIVES_IN * reach_of(puppet, limb) / w
+        work.radii[count] = tuning[AT.gives_in] * reach_of(puppet, limb) / w
         work.order[count] = limb
         # sort by importance
         c = count
@@ -286,10 +272,10 @@ def reach_of(puppet, limb):
 
 
 @uncounted_jit
-def too_short(puppet, character, importance, limb, share, work):
+def too_short(puppet, character, importance, limb, share, work, tuning):
     """Return (metres by which a share of a limb is too short for its goal, unit direction from the goal to it)."""
     upper = character.limbs[limb % LIMBS, 0]
-    if upper < 0 or importance.scene[limb] < LEAST:
+    if upper < 0 or importance.scene[limb] < tuning[AT.least_importance]:
         return -1.0, 0.0, 0.0, 0.0
     x = work.positions[0, upper, 0] - work.goals[limb, 0]
     y = work.positions[0, upper, 1] - work.goals[limb, 1]
@@ -319,10 +305,10 @@ def bend_body(target, importance, work):
     for iteration in range(MOST_ITERATIONS):
         worst, objective = 0.0, 0.0
         for limb in range(2 * LIMBS):
-            gap = max(too_short(puppet, character, importance, limb, GIVES_IN, work)[0], 0.0)
+            gap = max(too_short(puppet, character, importance, limb, tuning[AT.gives_in], work, tuning)[0], 0.0)
             worst, objective = max(worst, gap), objective + gap * gap
         for k in range(count):
-            objective += (tuning[KEEP_PLACE] if k < 3 else tuning[KEEP_TURN]) * total[k] * total[k]
+            objective += (tuning[AT.keep_place] if k < 3 else tuning[AT.keep_turn]) * total[k] * total[k]
         if worst < CLOSE_ENOUGH:
             return iteration
         if objective > before:
@@ -338,17 +324,17 @@ def bend_body(target, importance, work):
         before = objective
         work.normal[:, :] = 0.0
         for k in range(count):
-            keep = tuning[KEEP_PLACE] if k < 3 else tuning[KEEP_TURN]
+            keep = tuning[AT.keep_place] if k < 3 else tuning[AT.keep_turn]
             work.normal[k, k], right[k] = keep, -keep * total[k]
         for limb in range(2 * LIMBS):
-            gap, nx, ny, nz = too_short(puppet, character, importance, limb, GIVES_IN, work)
+            gap, nx, ny, nz = too_short(puppet, character, importance, limb, tuning[AT.gives_in], work, tuning)
             if gap <= 0.0:
                 continue
             upper = character.limbs[limb % LIMBS, 0]
             shoulder_row(puppet, limb, upper, nx, ny, nz, row, work)
             add_row(row, count, -gap, 1.0, work.normal, right)
             # two directions across n; the smallest component of n is the one to leave
-            curved = gap / (gap + GIVES_IN * reach_of(puppet, limb) / importance.scene[limb])
+            curved = gap / (gap + tuning[AT.gives_in] * reach_of(puppet, limb) / importance.scene[limb])
             if abs(nx) <= min(abs(ny), abs(nz)):
                 tx, ty, tz = 0.0, nz, -ny
             elif abs(ny) <= abs(nz):
@@ -399,12 +385,13 @@ def shoulder_row(puppet, limb, upper, x, y, z, row, work):
 @uncounted_jit
 def ease_body(target, clock, limbs, work):
     """Limit the accelerations of hips and vertebrae that the body step turns: `work.vector[3]` has their rotations."""
+    tuning = target.stage.tuning
     puppet, total, most = target.puppet, work.vector[3], 0.0
     # a vertebra moves what is above it, about a third of the body's height
-    bound = BEND_SHARE * clock.bound / BEND_LEVER
+    bound = tuning[AT.bend_rate] * clock.bound
     for n in range(puppet.spine.shape[0]):
         vector, before = total[3 + 3 * n : 6 + 3 * n], most
-        limit_turn(limbs.bends[n], vector, bound / puppet.spine.shape[0], clock)
+        limit_turn(limbs.bends[n], vector, bound / puppet.spine.shape[0], clock, tuning)
         most = max(before, abs(vector[0]), abs(vector[1]), abs(vector[2]))
     if most <= 0.0:
         return
@@ -439,6 +426,7 @@ def turn_vertebra(puppet, joint, turn, work):
 @uncounted_jit
 def place_body(target, importance, scene, clock, limbs, work):
     """Compute goals of hands and feet, place the root and bend the body; return the iterations of the body step."""
+    tuning = target.stage.tuning
     puppet, character, stage = target.puppet, target.character, target.stage
     dt, started = clock.dt, clock.started
     contact_points(character, work.positions[0], work.rotations[0], work.points)
@@ -458,13 +446,13 @@ def place_body(target, importance, scene, clock, limbs, work):
         x, y, z = work.root[0, 0], work.root[0, 1], work.root[0, 2]
         estimate_root(puppet, character, importance, work)
         lift_trunk(target, scene, work)
-        unbend(puppet, character, importance, work)
-        reach_from_root(puppet, character, importance, 0, work)
+        unbend(puppet, character, importance, work, tuning)
+        reach_from_root(puppet, character, importance, 0, work, tuning)
         iterations = bend_body(target, importance, work)
         ease_body(target, clock, limbs, work)
         # hands may lag, feet in stance may not
-        ease_root(x, y, z, dt, started, limbs, work)
-        reach_from_root(puppet, character, importance, 2, work)
+        ease_root(x, y, z, dt, started, limbs, work, tuning)
+        reach_from_root(puppet, character, importance, 2, work, tuning)
         return iterations
     return bend_body(target, importance, work)
 

@@ -14,26 +14,13 @@ from footplant.kernels import uncounted_jit
 from footplant.kernels.importance import share
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import multiply, rotate
-from footplant.solve.ik.puppet._tables import FAST, FAST_RISE, GRIP, GRIPS, SLOW, SLOW_RISE
+from footplant.solve.ik.puppet._tables import AT, GRIP
 
 PLACE, BACK, SPEED, THEIRS, RESTLESS = 0, 3, 6, 9, 14
 """Columns of a point's state: requested position, hold offset, velocity of the performer's point, its position, grips
 over the ground and vertically, mean speed."""
-RATE, UNKNOWN = 0.015, 0.2
-"""Half-life in seconds of the low-pass filter on that speed, and its value before the first frame, m/s along each
-axis."""
-TREMBLES = 0.3
-"""Share of the unsigned mean speed (jitter) that counts as the speed of a point."""
-ON_GROUND, OFF_GROUND = 0.03, 0.06
-"""Height of the performer's point above the scene, metres, up to which it is held, and from which it is not."""
-MOST_CREEP, MOST_RISE = 0.12, 0.02
-"""Largest hold offset over the ground and vertically, metres, for a character of the performer's size."""
-FULLY = 8
-"""Exponent of importance in the grip: only a fully important foot is held."""
-LEVELS = 0.15
-"""Half-life in seconds in which a point that is not held gives up the rotation of its foot caused by the others."""
-SINKS = 1.6
-"""Half-life in seconds in which a held point gives up its vertical offset."""
+UNKNOWN = 0.2
+"""Mean speed of a point before the first frame, m/s along each axis."""
 FAINT = 1e-4
 """Least weight of a point."""
 
@@ -41,8 +28,9 @@ FAINT = 1e-4
 @uncounted_jit
 def held_share(n, importance, weight, dt, stage, state, moved_by):
     """Return the shares of a point's motion (3) over the ground and vertically that are held back, 0 to 1."""
+    tuning = stage.tuning
     x, y, z = moved_by
-    blend = 1.0 - math.exp(-0.6931471805599453 * dt / RATE)
+    blend = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[AT.hold_rate])
     square, way = 0.0, 0.0
     for k in range(3):
         moved = importance.points[n, k] - state[THEIRS + k]
@@ -52,15 +40,14 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
         way += moved * moved
     state[RESTLESS] += blend * (math.sqrt(way) / dt - state[RESTLESS])
     back_x, back_y, back_z = state[BACK] - x, state[BACK + 1] - y, state[BACK + 2] - z
-    far = math.sqrt(back_x * back_x + back_z * back_z) / (MOST_CREEP * stage.size)
-    high = abs(back_y) / (MOST_RISE * stage.size)
-    speed = max(math.sqrt(square), TREMBLES * state[RESTLESS])
-    tuning = stage.tuning
-    slow = share((speed - tuning[SLOW]) / (tuning[FAST] - tuning[SLOW]))
-    slow_rise = share((speed - tuning[SLOW_RISE]) / (tuning[FAST_RISE] - tuning[SLOW_RISE]))
-    near = share((importance.nearest[n] - ON_GROUND) / (OFF_GROUND - ON_GROUND))
-    part = near * weight**FULLY
-    grips = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[GRIPS])
+    far = math.sqrt(back_x * back_x + back_z * back_z) / (tuning[AT.most_creep] * stage.size)
+    high = abs(back_y) / (tuning[AT.most_rise] * stage.size)
+    speed = max(math.sqrt(square), tuning[AT.trembles] * state[RESTLESS])
+    slow = share((speed - tuning[AT.slow]) / (tuning[AT.fast] - tuning[AT.slow]))
+    slow_rise = share((speed - tuning[AT.slow_rise]) / (tuning[AT.fast_rise] - tuning[AT.slow_rise]))
+    near = share((importance.nearest[n] - tuning[AT.on_ground]) / (tuning[AT.off_ground] - tuning[AT.on_ground]))
+    part = near * weight ** tuning[AT.fully]
+    grips = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[AT.grips])
     # a grip is lost at once and rises slowly
     flat, up = slow * part, slow_rise * part
     state[GRIP] += (1.0 if flat < state[GRIP] else grips) * (flat - state[GRIP])
@@ -71,9 +58,10 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
 @uncounted_jit
 def hold_points(target, limb, importance, clock, settle, limbs, work):
     """Hold back the motion of each point of a foot: write `work.held_points`, and changes to the rows of scratch."""
+    tuning = target.stage.tuning
     character, dt = target.character, clock.dt
     first, goal, held = 3 * limb - 4, work.goals[limb], work.held_points
-    sinks = math.exp(-0.6931471805599453 * dt / SINKS)
+    sinks = math.exp(-0.6931471805599453 * dt / tuning[AT.sinks])
     for c in range(3):
         n, state, change = first + c, limbs.holds[first - 2 + c], work.scratch[c]
         held[c] = 0.0
@@ -124,6 +112,7 @@ def hold_foot(target, limb, importance, clock, settle, limbs, work):
 
     settle: the share of the hold offset that is given up in this frame.
     """
+    tuning = target.stage.tuning
     carriers, end = target.character.carriers, target.character.limbs[limb, 2]
     first, goal, turn = 3 * limb - 4, work.goals[limb], work.turned[limb]
     turn[0], turn[1], turn[2], turn[3] = 1.0, 0.0, 0.0, 0.0
@@ -141,7 +130,7 @@ def hold_foot(target, limb, importance, clock, settle, limbs, work):
                 moved[k] += weighs * work.scratch[c, k]
     if total <= 0.0 or not clock.started:
         return
-    levels = 1.0 - math.exp(-0.6931471805599453 * clock.dt / LEVELS)
+    levels = 1.0 - math.exp(-0.6931471805599453 * clock.dt / tuning[AT.levels])
     for c in range(3):
         for k in range(3):
             back = states[c, BACK + k] + (1.0 - held[c]) * moved[k] / total

@@ -9,28 +9,8 @@ from footplant.kernels.importance import LIMBS, share, spring
 from footplant.kernels.limb import LimbGoal, SkeletonLimb, bend_limb, path_offset, path_turn
 from footplant.kernels.quaternion import exp, multiply, rotate
 from footplant.kernels.surface import distance as tube_distance
-from footplant.solve.ik.puppet._tables import GRIP, LEGS_APART, from_thing, soften
+from footplant.solve.ik.puppet._tables import AT, GRIP, from_thing, soften
 
-GIVE = 0.006
-"""Metres by which a swinging foot may penetrate the scene."""
-EASY_STEP, EASY_SWING, SWINGS = 0.984, 0.94, 0.05
-"""Share of its length from which a leg is extended less than requested: on the ground, and `SWINGS` metres above it."""
-LOW, HIGH = 0.003, 0.055
-"""Height of the performer's foot above the scene, metres, up to which it follows its goal at once, and from which with
-a delay."""
-SWING_EASE = 0.02
-"""Half-life in seconds of the shift of a swinging foot."""
-LEAST_OFF = 4e-3
-"""Least squared distance of elbow or knee from the line to a goal just out of reach, for limbs of length 1."""
-BENT, STRAIGHTEST, ROUND, SLOWLY = 0.2, 0.13, 0.05, 0.12
-"""Squared distances of an elbow from the line shoulder–wrist, for arms of length 1: where its arm begins to resist
-extension, its least value, the width of the rounding there, and the range over which a straight arm begins to bend."""
-FIRM_OFF = 2e-3
-"""Least squared distance of an elbow from the line shoulder–wrist of a hand that touches, for arms of length 1."""
-CLEARANCE_MARGIN = 0.004
-"""Rounding of the contact of the legs, metres."""
-APART_EASE, APART_RELEASE = 0.02, 0.09
-"""Half-lives in seconds of the shift that keeps the legs apart, and of its decay."""
 LEG_SWEEPS = 2
 """Projections of a leg out of the other one per frame; they are warm-started."""
 STRAIGHT = 2e-3
@@ -116,7 +96,7 @@ def stretch(far, easy):
 
 
 @uncounted_jit
-def arm_off(far, now):
+def arm_off(far, now, tuning):
     """Return the squared distance of an elbow from the line for a goal at distance `far`; now: captured extension.
 
     Lengths are relative to the arm. A captured arm that is nearly straight stays so until its goal is clearly nearer,
@@ -125,26 +105,29 @@ def arm_off(far, now):
     off, captured = 1.0 - far * far, 1.0 - now * now
     away = off - captured
     if away >= 0.0:
-        slow = SLOWLY * share(captured / BENT)
+        slow = tuning[AT.slowly] * share(captured / tuning[AT.bent])
         return captured + away * (1.0 - share(away / slow)) if away < slow else off
-    bent, least = min(BENT, captured), STRAIGHTEST - soften(STRAIGHTEST - captured, ROUND)
+    bent, least = (
+        min(tuning[AT.bent], captured),
+        tuning[AT.straightest] - soften(tuning[AT.straightest] - captured, tuning[AT.straight_round]),
+    )
     if off >= bent:
         return off
     return least + (bent - least) * math.exp((off - bent) / max(bent - least, 1e-9))
 
 
 @uncounted_jit
-def leg_off(far, now, easy):
+def leg_off(far, now, easy, tuning):
     """Return the squared distance of a knee from the line for a goal at distance `far`; now: captured extension."""
     wanted = stretch(far, easy) + now - stretch(now, easy)
     off = 1.0 - wanted * abs(wanted)
     # smooth maximum of off and 0
-    least = min(LEAST_OFF, 0.35 * (1.0 - now * now))
+    least = min(tuning[AT.knee_off], 0.35 * (1.0 - now * now))
     return 0.5 * (off + math.sqrt(off * off + 4.0 * least * least))
 
 
 @uncounted_jit
-def bend_to(puppet, character, limb, easy, firm, goal, work):
+def bend_to(puppet, character, limb, easy, firm, goal, work, tuning):
     """Put the end of a limb on a goal in closed form, with its captured orientation; the goal becomes what is reached.
 
     Beyond the share `easy` of its length a leg is extended less, unless the captured one is as straight; for arms see
@@ -157,9 +140,9 @@ def bend_to(puppet, character, limb, easy, firm, goal, work):
     now = min(math.sqrt((x - s[0]) ** 2 + (y - s[1]) ** 2 + (z - s[2]) ** 2) / length, 1.0)
     x, y, z = goal[0] - s[0], goal[1] - s[1], goal[2] - s[2]
     far = max(math.sqrt(x * x + y * y + z * z) / length, 1e-9)
-    off = arm_off(far, now) if limb < 2 else leg_off(far, now, easy)
+    off = arm_off(far, now, tuning) if limb < 2 else leg_off(far, now, easy, tuning)
     if firm > 0.0:
-        off += firm * (max(1.0 - far * far, min(FIRM_OFF, 1.0 - now * now)) - off)
+        off += firm * (max(1.0 - far * far, min(tuning[AT.firm_off], 1.0 - now * now)) - off)
     part = math.sqrt(max(1.0 - off, 0.0)) / far
     goal[0], goal[1], goal[2] = s[0] + part * x, s[1] + part * y, s[2] + part * z
     bones = SkeletonLimb(upper, lower, end, puppet.axes[limb], 0.0, MOST_FLEXION, 0.0, 0.0)
@@ -193,6 +176,7 @@ def leg(target, limb, importance, scene, clock, limbs, work):
 
     The shift from the captured position is low-pass filtered while the foot is in the air.
     """
+    tuning = target.stage.tuning
     puppet, character, stage = target.puppet, target.character, target.stage
     things, poses = scene.things, scene.poses
     dt, started = clock.dt, clock.started
@@ -207,28 +191,30 @@ def leg(target, limb, importance, scene, clock, limbs, work):
         for o in range(things.kinds.shape[0]):
             rx, ry, rz = work.points[n, 0], work.points[n, 1], work.points[n, 2]
             d, nx, ny, nz = from_thing(things, o, poses[o], stage, x + rx, y + ry, z + rz)
-            depth = soften(-d - GIVE, GIVE)
+            depth = soften(-d - tuning[AT.scene_give], tuning[AT.scene_give])
             if depth > 0.0:
                 s = work.positions[0, upper]
                 x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]))
     there, state = work.scratch[7], limbs.feet[limb - 2]
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
-    low = share((least - LOW) / (HIGH - LOW))
+    low = share((least - tuning[AT.foot_low]) / (tuning[AT.foot_high] - tuning[AT.foot_low]))
     firm = low * weight**4
     low = max(low, grip_of(limb, limbs))
     there[0], there[1], there[2] = x, y, z
     for k in range(3):
         wanted = there[k] - now[k]
         if started:
-            state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, SWING_EASE, dt)
+            state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, tuning[AT.foot_ease], dt)
         else:
             state[k], state[3 + k] = wanted, 0.0
         there[k] = now[k] + state[k] + low * (wanted - state[k])
-    easy = EASY_SWING + (EASY_STEP - EASY_SWING) * share(stage.scale * least / SWINGS)
+    easy = tuning[AT.easy_swing] + (tuning[AT.easy_step] - tuning[AT.easy_swing]) * share(
+        stage.scale * least / tuning[AT.foot_high]
+    )
     kept = work.ankles[limb - 2]
     kept[0], kept[1], kept[2], kept[3], kept[4] = there[0], there[1], there[2], easy, firm
     if abs(there[0] - now[0]) + abs(there[1] - now[1]) + abs(there[2] - now[2]) > 1e-12:
-        bend_to(puppet, character, limb, easy, firm, there, work)
+        bend_to(puppet, character, limb, easy, firm, there, work, tuning)
     swivel_to(puppet, character, limb, work.goals[LIMBS + limb], importance.scene[LIMBS + limb], work)
 
 
@@ -299,11 +285,12 @@ def update_limb(puppet, limb, work):
 @uncounted_jit
 def out_of_leg(target, other, want, x, y, z, work):
     """Return the push (3) that brings a point `want` metres from the skin of a leg (0 left, 1 right)."""
+    tuning = target.stage.tuning
     sx, sy, sz = x, y, z
     for n in range(2):
         k = target.puppet.segments[other, n]
         d, nx, ny, nz = tube_distance(target.tubes, k, work.positions[0], work.rotations[0], x, y, z)
-        push = soften(want - d, CLEARANCE_MARGIN)
+        push = soften(want - d, tuning[AT.legs_round])
         x, y, z = x + push * nx, y + push * ny, z + push * nz
     return x - sx, y - sy, z - sz
 
@@ -312,13 +299,13 @@ def out_of_leg(target, other, want, x, y, z, work):
 def legs_clearance(target, importance, leg, performer_thick):
     """Return how far knee and ankle of a leg stay from the skin of the other one, metres.
 
-    `PuppetSettings.legs_apart` of the radius; nearer where the performer's own legs are.
+    `PuppetLegSettings.legs_apart` of the radius; nearer where the performer's own legs are.
     """
     puppet, other, least = target.puppet, 1 - leg, 1e3
     for n in range(2):
         k = puppet.segments[other, n]
         least = min(least, importance.seen[6 + leg, k, 5], importance.seen[2 + leg, k, 5])
-    clearance = target.stage.tuning[LEGS_APART]
+    clearance = target.stage.tuning[AT.legs_apart]
     near = min(max(least / max(clearance * performer_thick, 1e-6), 0.0), 1.0)
     return clearance * target.character.thick[2 + leg] * near
 
@@ -329,10 +316,11 @@ def legs_apart(performer, target, importance, clock, limbs, work):
 
     Where both feet are free each takes half of the way (equation 5.9). Shifts are carried on from frame to frame.
     """
+    tuning = target.stage.tuning
     puppet, character = target.puppet, target.character
     if character.limbs[2, 2] < 0 or character.limbs[3, 2] < 0:
         return
-    keep = math.exp(-0.6931471805599453 * clock.dt / APART_RELEASE)
+    keep = math.exp(-0.6931471805599453 * clock.dt / tuning[AT.apart_release])
     free_left, free_right = 1.0 - grip_of(2, limbs), 1.0 - grip_of(3, limbs)
     for leg_number in range(2):
         limb, other = 2 + leg_number, 1 - leg_number
@@ -359,7 +347,7 @@ def legs_apart(performer, target, importance, clock, limbs, work):
             # a foot that stands stays where it made way
             wanted = state[k] + free * (there[k] - goal[k] - state[k])
             if clock.started:
-                state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, APART_EASE, clock.dt)
+                state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, tuning[AT.apart_ease], clock.dt)
             else:
                 state[k], state[3 + k] = wanted, 0.0
             moved += abs(state[k])
@@ -368,7 +356,7 @@ def legs_apart(performer, target, importance, clock, limbs, work):
             for n in range(3):
                 for k in range(4):
                     work.local[0, character.limbs[limb, n], k] = work.angles[limb, n, k]
-            bend_to(puppet, character, limb, goal[3], goal[4], there, work)
+            bend_to(puppet, character, limb, goal[3], goal[4], there, work, tuning)
             swivel_to(puppet, character, limb, work.goals[LIMBS + limb], importance.scene[LIMBS + limb], work)
         swing_knee(target, limb, keep, want, clock, state, work)
         update_limb(puppet, limb, work)
@@ -377,6 +365,7 @@ def legs_apart(performer, target, importance, clock, limbs, work):
 @uncounted_jit
 def swing_knee(target, limb, keep, want, clock, state, work):
     """Swivel a knee about the line from hip to ankle until it is out of the other leg; the foot stays."""
+    tuning = target.stage.tuning
     puppet, character = target.puppet, target.character
     s, swing, start = work.positions[0, character.limbs[limb, 0]], 0.0, keep * state[6]
     axis = swing_by(puppet, character, limb, start, work)
@@ -390,7 +379,7 @@ def swing_knee(target, limb, keep, want, clock, state, work):
         swing += angle
     wanted = start + swing
     if clock.started:
-        state[6], state[7] = spring(state[6], state[7], wanted, APART_EASE, clock.dt)
+        state[6], state[7] = spring(state[6], state[7], wanted, tuning[AT.apart_ease], clock.dt)
         swing_by(puppet, character, limb, state[6] - wanted, work)
     else:
         state[6], state[7] = wanted, 0.0

@@ -2,8 +2,8 @@
 
 Smooth input must give smooth output (Shin 2002, chapter 6), whichever ends become important and whatever edges of the
 scene they meet. The copied pose shows how fast this performer's joints accelerate; where the requested pose would
-exceed `PuppetSettings.headroom` times the largest of that, the joints follow it as fast as the bound allows and brake
-in time. Otherwise the pose is left unchanged, to the last bit.
+exceed `PuppetPaceSettings.headroom` times the largest of that, the joints follow it as fast as the bound allows and
+brake in time. Otherwise the pose is left unchanged, to the last bit.
 """
 
 from __future__ import annotations
@@ -14,14 +14,8 @@ from footplant.kernels import uncounted_jit
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import rotate
 from footplant.solve.ik.puppet._limbs import keep_orientation, limb_places, turn_lower, turn_upper
-from footplant.solve.ik.puppet._tables import HEADROOM, LEAST_PEAK, TRUNK_HEADROOM
+from footplant.solve.ik.puppet._tables import AT
 
-BRAKES = 0.6
-"""Share of the bound with which a lagging joint brakes near its target; the rest is for following it."""
-FORGETS = 60.0
-"""Half-life in seconds in which the largest acceleration decays: it may have been a fault of the recording."""
-FOLLOWS = 0.05
-"""Share of the bound that is always left to a limb to move towards its target."""
 TRIES, HALVINGS = 4, 6
 """Fractions of the way that are tried where a limb is otherwise stuck, and bisection steps of the allowed fraction."""
 
@@ -32,6 +26,7 @@ def acceleration_bound(stage, dt, limbs, work):
 
     At the second frame only velocities are known: from standing still, no joint may become faster than that.
     """
+    tuning = stage.tuning
     frames = limbs.peak[1]
     most, fastest = 0.0, 0.0
     for j in range(work.positions.shape[1]):
@@ -46,8 +41,8 @@ def acceleration_bound(stage, dt, limbs, work):
             fast += speed * speed
         most, fastest = max(most, square), max(fastest, fast)
     limbs.peak[1] = frames + 1.0
-    limbs.peak[0] = max(math.sqrt(most), limbs.peak[0] * math.exp(-0.6931471805599453 * dt / FORGETS))
-    bound = stage.tuning[HEADROOM] * max(limbs.peak[0], stage.tuning[LEAST_PEAK] * stage.size)
+    limbs.peak[0] = max(math.sqrt(most), limbs.peak[0] * math.exp(-0.6931471805599453 * dt / tuning[AT.forgets]))
+    bound = tuning[AT.headroom] * max(limbs.peak[0], tuning[AT.least_peak] * stage.size)
     return bound + math.sqrt(fastest) / dt if frames == 1.0 else bound
 
 
@@ -61,7 +56,7 @@ def stride(far, most, dt):
 
 
 @uncounted_jit
-def chase(state, target, bound, dt, want):
+def chase(state, target, bound, dt, want, tuning):
     """Write the position (3) that brings a lagging point to its target without overshoot; return whether it was on it.
 
     state: (9,) its position, velocity, and previous target.
@@ -74,7 +69,7 @@ def chase(state, target, bound, dt, want):
             want[k] = target[k]
         return True
     far = math.sqrt(square)
-    part = stride(far, BRAKES * bound, dt) / far
+    part = stride(far, tuning[AT.brakes] * bound, dt) / far
     for k in range(3):
         want[k] = state[k] + target[k] - state[6 + k] + part * (state[6 + k] - state[k])
     return False
@@ -97,14 +92,14 @@ def limit_root(target, bound, dt, limbs, work):
     """
     puppet, tuning = target.puppet, target.stage.tuning
     state, goal, want, late = limbs.paced_root, work.scratch[0], work.scratch[1], work.late
-    bound *= tuning[TRUNK_HEADROOM] / tuning[HEADROOM]
+    bound *= tuning[AT.trunk_headroom] / tuning[AT.headroom]
     for k in range(3):
         goal[k] = work.root[0, k] - limbs.copied[0, 0, k]
         late[k] = 0.0
     if limbs.peak[1] <= 1.0:
         record_place(state, goal, goal, dt, False)
         return
-    there = chase(state, goal, bound, dt, want)
+    there = chase(state, goal, bound, dt, want, tuning)
     ax = (want[0] - state[0] - dt * state[3]) / (dt * dt)
     ay = (want[1] - state[1] - dt * state[4]) / (dt * dt)
     az = (want[2] - state[2] - dt * state[5]) / (dt * dt)
@@ -128,7 +123,7 @@ def limit_root(target, bound, dt, limbs, work):
 
 
 @uncounted_jit
-def limit_turn(state, want, bound, clock):
+def limit_turn(state, want, bound, clock, tuning):
     """Let a rotation vector (3,) follow a wanted one with a bounded acceleration, rad/s²; `want` becomes the result.
 
     state: (9,) as in `chase`.
@@ -142,7 +137,7 @@ def limit_turn(state, want, bound, clock):
     for k in range(3):
         far += (want[k] - state[k]) ** 2
     far = math.sqrt(far)
-    part = stride(far, BRAKES * bound, dt) / far if far > 0.0 else 0.0
+    part = stride(far, tuning[AT.brakes] * bound, dt) / far if far > 0.0 else 0.0
     for k in range(3):
         # the step that the velocity alone would make, and by how much the wished one differs from it
         wished = part * ((x if k == 0 else (y if k == 1 else z)) - state[k])
@@ -217,7 +212,7 @@ def record_descendants(puppet, character, limb, dt, limbs, work):
 
 
 @uncounted_jit
-def limit_limb(puppet, character, limb, bound, dt, limbs, work):
+def limit_limb(puppet, character, limb, bound, dt, limbs, work, tuning):
     """Limit the accelerations of elbow (knee) and wrist (ankle) of a posed limb to the bound."""
     upper = character.limbs[limb, 0]
     states, scratch, shoulder = limbs.paced[limb], work.scratch, work.positions[0, upper]
@@ -235,8 +230,8 @@ def limit_limb(puppet, character, limb, bound, dt, limbs, work):
         first += (middle[k] - shoulder[k]) ** 2
         second += (end[k] - middle[k]) ** 2
     scratch[6, 0], scratch[6, 1] = math.sqrt(first), math.sqrt(second)
-    there = chase(states[0], middle, bound, dt, scratch[2])
-    there = chase(states[1], end, bound, dt, scratch[3]) and there
+    there = chase(states[0], middle, bound, dt, scratch[2], tuning)
+    there = chase(states[1], end, bound, dt, scratch[3], tuning) and there
     takes = part_of_way(puppet, character, limb, 1.0, dt, limbs, work)
     if there and takes <= bound:
         record_place(states[0], middle, middle, dt, True)
@@ -252,7 +247,7 @@ def limit_limb(puppet, character, limb, bound, dt, limbs, work):
                 takes = part_of_way(puppet, character, limb, n * high / TRIES, dt, limbs, work)
                 if takes < least:
                     low, least = n * high / TRIES, takes
-        limit = least + FOLLOWS * bound if least > bound else bound
+        limit = least + tuning[AT.follows] * bound if least > bound else bound
         for _ in range(HALVINGS):
             part = 0.5 * (low + high)
             if part_of_way(puppet, character, limb, part, dt, limbs, work) > limit:

@@ -27,17 +27,7 @@ from footplant.solve.ik.puppet._body import move_root, place_body
 from footplant.solve.ik.puppet._limbs import leg, legs_apart, note_angles, update_limb
 from footplant.solve.ik.puppet._pace import acceleration_bound, limit_limb, limit_root
 from footplant.solve.ik.puppet._packed import Packed, found_of, limbs_of, memory_of, pack, source_of, target_of, work_of
-from footplant.solve.ik.puppet._tables import (
-    HEADROOM,
-    URGENT,
-    Clock,
-    Puppet,
-    SceneFrame,
-    Stage,
-    new_limbs,
-    new_work,
-    to_target,
-)
+from footplant.solve.ik.puppet._tables import AT, Clock, Puppet, SceneFrame, Stage, new_limbs, new_work, to_target
 from footplant.solve.ik.puppet._toes import bend_toes
 
 
@@ -66,6 +56,7 @@ def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
     """Pose the character by importance; return the iterations of the body step. `work` holds the performer's pose."""
     puppet, character, scene = target.puppet, target.character, SceneFrame(performer.things, poses, near)
     copy_pose(target, performer, work)
+    tuning = target.stage.tuning
     bound = acceleration_bound(target.stage, dt, limbs, work)
     clock = Clock(dt, limbs.started[0] > 0.0, bound)
     limbs.started[0] = 1.0
@@ -80,15 +71,14 @@ def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
     legs_apart(performer, target, importance, clock, limbs, work)
     for limb in range(2, 4):
         if character.limbs[limb, 2] >= 0:
-            limit_limb(puppet, character, limb, bound, dt, limbs, work)
+            limit_limb(puppet, character, limb, bound, dt, limbs, work, tuning)
             update_limb(puppet, limb, work)
     arms(target, importance, scene, clock, limbs, work)
     cross_arms(target, importance, work)
-    tuning = target.stage.tuning
     for limb in range(2):
         if character.limbs[limb, 2] >= 0:
-            more = 1.0 + work.urgent[limb] * (tuning[URGENT] / tuning[HEADROOM] - 1.0)
-            limit_limb(puppet, character, limb, more * bound, dt, limbs, work)
+            more = 1.0 + work.urgent[limb] * (tuning[AT.urgent] / tuning[AT.headroom] - 1.0)
+            limit_limb(puppet, character, limb, more * bound, dt, limbs, work, tuning)
     normalize_rows(work.local[0])
     return iterations
 
@@ -107,7 +97,7 @@ def measure_peak(source, target, roots, rotations, seconds, limbs, work):
 
 
 @uncounted_jit
-def observe_frame(source, root, rotations, poses, dt, memory, out, work):
+def observe_frame(source, root, rotations, poses, dt, memory, out, work, tuning):
     """Pose the performer (root (1, 3), rotations (1, K, 4)) and compute its importances."""
     parents, offsets, performer = source
     forward(parents, offsets, root, rotations, work.source_positions, work.source_rotations)
@@ -116,7 +106,7 @@ def observe_frame(source, root, rotations, poses, dt, memory, out, work):
         work.source_positions[0],
         work.source_rotations[0],
     )
-    bend_toes(parents, performer.character, performer.things, poses, clock, memory.toes, positions, turns)
+    bend_toes(parents, performer.character, performer.things, poses, clock, memory.toes, positions, turns, tuning)
     analyse(performer, poses, dt, positions, turns, memory, out)
 
 
@@ -158,10 +148,9 @@ def advance(floats, whole, places, memory, memory_places, limbs, limb_places, ro
         work_of(tables),
         memory_of(memory, memory_places),
     )
-    observe_frame(source, root, rotations, poses, dt, analysis, found, work)
-    iterations = pose_frame(
-        source[2], target_of(tables), poses, found, analysis.scene, dt, limbs_of(limbs, limb_places), work
-    )
+    target = target_of(tables)
+    observe_frame(source, root, rotations, poses, dt, analysis, found, work, target.stage.tuning)
+    iterations = pose_frame(source[2], target, poses, found, analysis.scene, dt, limbs_of(limbs, limb_places), work)
     for k in range(3):
         out[k] = work.root[0, k]
     for limb in range(8):
@@ -235,7 +224,9 @@ def play(tables, state, learn, clip, out):
     peak = limbs.peak[0]
     for f in range(roots.shape[0]):
         here = clip.poses[f if clip.poses.shape[0] > 1 else 0]
-        observe_frame(source, roots[f : f + 1], rotations[f : f + 1], here, seconds, memory, importance, work)
+        observe_frame(
+            source, roots[f : f + 1], rotations[f : f + 1], here, seconds, memory, importance, work, target.stage.tuning
+        )
         out.iterations[f] = pose_frame(source[2], target, here, importance, memory.scene, seconds, limbs, work)
         for k in range(3):
             out.roots[f, k] = work.root[0, k]
@@ -275,7 +266,7 @@ def _smallest_parts():
     tables = pack(
         np.array([-1]), np.zeros((1, 1, 3)), _without_limbs(), smallest_tubes(), np.zeros((8, 1), bool),
         smallest_things(), rules, smallest_puppet(), _without_limbs(), smallest_tubes(), np.zeros(1, bool),
-        np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01, np.ones(13)), counterparts,
+        np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01, np.ones(len(AT))), counterparts,
         new_importance(1), new_work(1, 1, 1),
     )  # fmt: skip
     memory, limbs = pack(new_memory(1, 1)), pack(new_limbs(1, 1))

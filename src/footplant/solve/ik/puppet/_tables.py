@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -16,15 +17,20 @@ from footplant.kernels.surface import FAR, Tubes
 from footplant.kernels.surface import distance as tube_distance
 from footplant.kernels.transfer import Correspondence
 
-(
-    HEADROOM, TRUNK_HEADROOM, KEEP_PLACE, KEEP_TURN, SLOW, FAST, SLOW_RISE, FAST_RISE, GRIPS, LEAST_PEAK, TURN_SHARE,
-    LEGS_APART, URGENT,
-) = range(13)  # fmt: skip
-"""Indices of `Stage.tuning`."""
+_NAMES = (
+    "headroom trunk_headroom urgent least_peak brakes follows forgets turn_share settle_share bend_rate keep_place "
+    "keep_turn least_importance gives_in unbend root_ease touch_round scene_give sharp blunt foot_settle "
+    "settle_along settle_creep foot_low foot_high foot_ease easy_step easy_swing knee_off legs_apart "
+    "legs_round apart_ease apart_release slow fast slow_rise fast_rise grips hold_rate trembles on_ground "
+    "off_ground most_creep most_rise fully levels sinks release clears clear_from hand_ease gather elbow_ease "
+    "pose_ease hurry gives learn pressed deep blend meet_stretch meant at_once bent straightest straight_round "
+    "slowly touches all_of_it nearer thick most_turn touch_stretch firm_off toe_slack toe_steep toe_backwards "
+    "toe_most toe_rate toe_return toe_alike "
+)
+AT = namedtuple("AT", _NAMES)(*range(len(_NAMES.split())))
+"""Index of each number of `PuppetSettings` in `Stage.tuning`."""
 GRIP = 12
 """Column of `Limbs.holds`: the grip over the ground."""
-BLEND = 0.02
-"""Metres over which neighbouring segments of a body blend into one surface."""
 
 
 class Puppet(NamedTuple):
@@ -75,7 +81,7 @@ class Stage(NamedTuple):
     margin: float
     """Metres from the target's body at which arms begin to be pushed away; larger for a thicker body."""
     tuning: NDArray
-    """(13,) numbers of `PuppetSettings`, at the indices above."""
+    """Numbers of `PuppetSettings`, at the indices of `AT`."""
 
 
 class Target(NamedTuple):
@@ -226,7 +232,7 @@ class Work(NamedTuple):
     firm: NDArray
     """(2,) how much each palm is put on the skin, 0 to 1."""
     urgent: NDArray
-    """(2,) how much each arm may accelerate by `PuppetSettings.urgent`, 0 to 1."""
+    """(2,) how much each arm may accelerate by `PuppetPaceSettings.urgent`, 0 to 1."""
     ankles: NDArray
     """(2, 5) where each ankle is put, metres, the share of its length from which the leg is extended less, and how much
     it is not."""
@@ -283,7 +289,7 @@ def to_target(stage, k, value):
 
 
 @uncounted_jit
-def out_of_body(tubes, chosen, positions, rotations, x, y, z, thickness, margin):
+def out_of_body(tubes, chosen, positions, rotations, x, y, z, thickness, margin, tuning):
     """Return the push (3) that takes a ball out of the chosen tubes of a body, blended into one surface."""
     total, depth, gx, gy, gz = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(tubes.joints.shape[0]):
@@ -292,7 +298,7 @@ def out_of_body(tubes, chosen, positions, rotations, x, y, z, thickness, margin)
             if d > FAR:
                 continue
             # soft minimum: the nearest tube dominates, equally near ones blend
-            share = math.exp(-max(d, -0.3) / BLEND)
+            share = math.exp(-max(d, -0.3) / tuning[AT.blend])
             total, depth = total + share, depth + share * (thickness - d)
             gx, gy, gz = gx + share * nx, gy + share * ny, gz + share * nz
     norm = math.sqrt(gx * gx + gy * gy + gz * gz)

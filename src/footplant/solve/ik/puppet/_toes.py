@@ -11,20 +11,7 @@ from footplant.kernels import uncounted_jit
 from footplant.kernels.importance import contact_place, share
 from footplant.kernels.quaternion import multiply, rotate
 from footplant.kernels.scene import HEIGHT_FIELD, distance
-from footplant.solve.ik.puppet._tables import soften
-
-SLACK = 0.0005
-"""Metres by which the toe tip may be deeper in the scene than the rest of the foot."""
-STEEP = 0.7
-"""Cosine of the toes' slope from which they are bent less than needed."""
-BACKWARDS = 0.3
-"""Cosine of how far toes may point backwards into the scene; beyond it they are left unchanged."""
-MOST_BEND = 1.0
-"""Largest bend of toes, radians."""
-FASTEST, FADES = 9.0, 0.4
-"""Largest rate of bending, rad/s, and half-life in seconds in which toes return."""
-ALIKE = 0.05
-"""Largest difference of the normals at tip and ball (1 − cosine) that counts as one floor."""
+from footplant.solve.ik.puppet._tables import AT, soften
 
 
 @uncounted_jit
@@ -56,7 +43,7 @@ def hinge(character, first, ankle, toes, positions, rotations):
 
 
 @uncounted_jit
-def wanted_bend(character, limb, things, poses, positions, rotations):
+def wanted_bend(character, limb, things, poses, positions, rotations, tuning):
     """Return the bend of a leg's toes (radians) and its axis (3).
 
     Where the tip is deeper in the scene than heel and ball, it is raised to their level.
@@ -65,24 +52,28 @@ def wanted_bend(character, limb, things, poses, positions, rotations):
     toes = character.carriers[first + 2]
     ax, ay, az = hinge(character, first, ankle, toes, positions, rotations)
     depth, nx, ny, nz = depth_of(character, first + 2, things, poses, positions, rotations)
-    if depth <= -SLACK:
+    if depth <= -tuning[AT.toe_slack]:
         return 0.0, ax, ay, az
     heel, _, _, _ = depth_of(character, first, things, poses, positions, rotations)
     ball, bx, by, bz = depth_of(character, first + 1, things, poses, positions, rotations)
-    need = soften(depth - max(heel, ball, 0.0) - SLACK, SLACK)
+    need = soften(depth - max(heel, ball, 0.0) - tuning[AT.toe_slack], tuning[AT.toe_slack])
     # next to an edge, bending toes does not remove the penetration
-    need *= share((1.0 - nx * bx - ny * by - nz * bz) / ALIKE)
+    need *= share((1.0 - nx * bx - ny * by - nz * bz) / tuning[AT.toe_alike])
     x, y, z = contact_place(character, first + 2, positions, rotations)
     x, y, z = x - positions[toes, 0], y - positions[toes, 1], z - positions[toes, 2]
     # rate of the tip's height with the angle; steep toes are bent less than needed, or they would snap up
     rate = (ay * z - az * y) * nx + (az * x - ax * z) * ny + (ax * y - ay * x) * nz
     length = max(math.sqrt(x * x + y * y + z * z), 1e-6)
-    angle = need / math.sqrt(rate * rate + (STEEP * length) ** 2) * share(-rate / (BACKWARDS * length))
-    return min(angle, MOST_BEND), ax, ay, az
+    angle = (
+        need
+        / math.sqrt(rate * rate + (tuning[AT.toe_steep] * length) ** 2)
+        * share(-rate / (tuning[AT.toe_backwards] * length))
+    )
+    return min(angle, tuning[AT.toe_most]), ax, ay, az
 
 
 @uncounted_jit
-def bend_toes(parents, character, things, poses, clock, bends, positions, rotations):
+def bend_toes(parents, character, things, poses, clock, bends, positions, rotations, tuning):
     """Bend the toes of a pose out of the scene (see `wanted_bend`) about their joints.
 
     bends: (2,) radians, kept from frame to frame: toes bend at a limited rate and return slowly, so that jittering toes
@@ -94,13 +85,13 @@ def bend_toes(parents, character, things, poses, clock, bends, positions, rotati
         toes = character.carriers[first + 2]
         if ankle < 0 or toes < 0 or toes == ankle or character.carriers[first] < 0 or character.carriers[first + 1] < 0:
             continue
-        angle, ax, ay, az = wanted_bend(character, limb, things, poses, positions, rotations)
+        angle, ax, ay, az = wanted_bend(character, limb, things, poses, positions, rotations, tuning)
         if started:
             before = bends[limb - 2]
             if angle > before:
-                angle = min(angle, before + FASTEST * dt)
+                angle = min(angle, before + tuning[AT.toe_rate] * dt)
             else:
-                angle += (before - angle) * math.exp(-0.6931471805599453 * dt / FADES)
+                angle += (before - angle) * math.exp(-0.6931471805599453 * dt / tuning[AT.toe_return])
         bends[limb - 2] = angle
         if angle <= 1e-9:
             continue
