@@ -51,7 +51,10 @@ found = find_roles(clip.names, roles["roles"])
 scale = BODY / body_height(clip.positions, clip.parents, found)
 at = {r: clip.positions[:, i] * scale for r, i in found.items()}
 turns = {r: clip.rotations[:, i] for r, i in found.items()}
-pair = Pair(clip.dt, at, at, turns, turns, {}, {})
+# how far below a joint its sole is looked for comes from its height over the ground
+ground = np.load(sys.argv[4])
+over = {r: at[r] - scale * ground[r][:, None] * np.array([0.0, 1.0, 0.0]) if r in ground else at[r] for r in at}
+pair = Pair(clip.dt, over, over, turns, turns, {}, {})
 heights, drifts = sole_heights(pair), []
 for side in ("left", "right"):
     for part in ("foot", "toes"):
@@ -101,15 +104,21 @@ def lock_contacts(done: Drive, character: footplant.Character, ground) -> Contac
     return Contacts(tuple(plants), tuple(held_intervals(done)), len(done.motion), done.motion.fps, ground)
 
 
-def judged(motion: footplant.Motion, character: footplant.Character, folder: Path, python: str) -> dict:
+def judged(motion: footplant.Motion, character: footplant.Character, ground, folder: Path, python: str) -> dict:
     """Return drifts of the still stances that the judge finds."""
     with tempfile.TemporaryDirectory() as name:
         out, roles, program = Path(name) / "driven.bvh", Path(name) / "roles.json", Path(name) / "stances.py"
+        below, found = Path(name) / "ground.npz", character.require_roles()
+        feet = {role: Kinematics(motion).positions[:, found[role], ::2] for role in FEET if role in found}
+        surface = own_ground(0.0 if ground is None else ground)
+        # centimetres, as the file has
+        np.savez(below, **{role: 100.0 * surface.height(places) for role, places in feet.items()})
         footplant.save(out, footplant.Clip(motion, character, name="driven"))
         told = subprocess.run([sys.executable, "-m", "footplant", "info", str(out), "--json"], capture_output=True)
         roles.write_bytes(told.stdout)
         program.write_text(JUDGE)
-        answer = subprocess.run([python, str(program), str(folder), str(out), str(roles)], capture_output=True)
+        files = [str(path) for path in (program, folder, out, roles, below)]
+        answer = subprocess.run([python, *files], capture_output=True)
         if answer.returncode:
             raise RuntimeError(answer.stderr.decode())
         return json.loads(answer.stdout)
@@ -237,7 +246,7 @@ def main() -> None:
             done, figures = measure_script(controller, seed, options.requests, ground)
             figures["acceleration_ratio"] = figures["acceleration_peak"] / result["own_peak"]
             if options.judge:
-                figures["judge"] = judged(done.motion, character, options.judge, options.python)
+                figures["judge"] = judged(done.motion, character, ground, options.judge, options.python)
             result["scripts"].append({"ground": label, "seed": seed, **figures})
             print(label, seed, json.dumps(figures), flush=True)
     result["kicks_mm"] = kick_errors(controller, 6)

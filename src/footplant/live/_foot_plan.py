@@ -598,11 +598,12 @@ def _hold(tables, foot, state, scratch, held):
         ew, ex, ey, ez = exp(-back * vx, -back * vy, -back * vz)
         turns[FROM, 0], turns[FROM, 1], turns[FROM, 2], turns[FROM, 3] = multiply(ew, ex, ey, ez, rw, rx, ry, rz)
         flags[FROZEN], flags[BARRED], times[TURN_AGE] = 1, 0, joined * SETTLE
-        # the toes settle with the foot
+        # the toes settle with the foot, or stay as they are where they lie on the ground already
+        if flags[TOES] != 1:
+            qw, qx, qy, qz, flags[TOES] = rw, rx, ry, rz, 2
         turns[TOE_LOCAL, 0], turns[TOE_LOCAL, 1], turns[TOE_LOCAL, 2], turns[TOE_LOCAL, 3] = multiply(
-            rw, -rx, -ry, -rz, goal[7], goal[8], goal[9], goal[10]
+            qw, -qx, -qy, -qz, goal[7], goal[8], goal[9], goal[10]
         )
-        flags[TOES] = 2
         return
     if held == 0:
         return
@@ -627,6 +628,8 @@ def _hold(tables, foot, state, scratch, held):
         for k in range(4):
             turns[TOE_WORLD, k] = goal[7 + k]
         flags[TOES] = 1
+    elif flags[TOES] == 1 and before == 3:
+        flags[TOES] = 2
     elif flags[TOES] == 1:
         release_toes(tables, foot, state, scratch)
 
