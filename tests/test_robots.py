@@ -107,6 +107,7 @@ def test_everything_holds(walked, own):
     assert quality.colliding == 0.0
     assert (quality.ranges_broken, quality.speeds_broken, quality.jumps) == (0, 0, 0)
     assert quality.limb_error < 4.0
+    assert quality.jerk < 418.0
     angles = walked.motion.angles
     assert (angles >= own.mechanism.lower).all()
     assert (angles <= own.mechanism.upper).all()

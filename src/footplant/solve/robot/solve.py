@@ -15,6 +15,7 @@ belong to the stage that moves them. Arms and head are sketched before, for the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -280,9 +281,10 @@ class _Problem:
     def move_steps_apart(self, states: NDArray) -> None:
         """Move steps of both feet that would overlap apart; states: of the first guess, in which feet are planted."""
         if len(self.solids.pairs):
-            moved = steps_apart(self.body, self.goals.plants, *self.links.pose(states), self.settings.apart)
-            self.goals = replace(self.goals, plants=tuple(moved))
-            self.soft, self.hard = self._soft(), self._hard()
+            moved = tuple(steps_apart(self.body, self.goals.plants, *self.links.pose(states), self.settings.apart))
+            if moved != self.goals.plants:
+                self.goals = replace(self.goals, plants=moved)
+                self.soft, self.hard = self._soft(), self._hard()
 
     def solve_trunk(self, states: NDArray, columns: NDArray) -> tuple[int, int]:
         """Solve base, waist and legs in place.
@@ -376,7 +378,7 @@ class _Problem:
             return 0, 0
         own, moved = self.own_links(columns), self.moved(columns)
         # a neck does not lift its head out of the floor: that is the trunk's to do
-        kept = (own | self.on_neck())[self.hard.floor_links]
+        kept = (own | self.on_neck)[self.hard.floor_links]
         hard = self.hard._replace(
             floor_links=self.hard.floor_links[kept], floor_places=np.ascontiguousarray(self.hard.floor_places[kept]),
             floor_radii=self.hard.floor_radii[kept], floor_levels=np.zeros((frames, int(kept.sum()))),
@@ -539,11 +541,13 @@ class _Problem:
         fixed = np.concatenate([[False], columns[6:] < 0])
         return np.array([not fixed[paths[link, :depth]].any() for link, depth in enumerate(depths)])
 
+    @cached_property
     def on_neck(self) -> NDArray:
         """Return the links (L,), bool, that the neck carries."""
+        neck = np.zeros(len(self.links.parents), bool)
+        neck[[hinge + 1 for hinge in self.body.groups.get("neck", ())]] = True
         paths, depths = self.links.paths
-        neck = [hinge + 1 for hinge in self.body.groups.get("neck", ())]
-        return np.array([bool(np.isin(paths[link, :depth], neck).any()) for link, depth in enumerate(depths)])
+        return np.array([neck[paths[link, :depth]].any() for link, depth in enumerate(depths)])
 
     def moved(self, columns: NDArray) -> NDArray:
         """Return which of the free hinges move each link (L, D), bool."""
