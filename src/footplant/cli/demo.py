@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from footplant.contacts.detection import Contacts
     from footplant.contacts.ground import Ground
     from footplant.plot.player import Scene, Table
+    from footplant.problem import Report
     from footplant.result import Result
 
 CHARACTERS = {"short": "the 60 % character", "sally": "long tall Sally", "blubby": "Blubby"}
 """Target characters of the walk and their names in the papers."""
+WALKS = {"footsteps": "in the original footsteps", "terrain": "over rough terrain"}
+MEASURING = ("kernels.measures.", "quality._posture.", "quality._smoothness.", "quality._stances.")
+"""Where the kernels are by which results are compared with their sources, after they have been written."""
 SEED, RELIEF, SPACING = 3, 0.1, 1.2
 """Rough terrain: random seed, amplitude and hill spacing in metres; low enough for the smallest character."""
 
@@ -39,8 +43,8 @@ def demo(
     prepare_kernels()
     from footplant.plot import player
 
-    # those of the terrain may be compiled while the first character is solved and drawn
-    await_kernels(needed_kernels("retarget"))
+    # those of the terrain, and those that compare, may be compiled while the first character is solved
+    await_kernels([name for name in needed_kernels("retarget") if not name.startswith(MEASURING)])
     results, scenes, drawn = [], [], []
     with progress("demo", 2 * len(CHARACTERS) + 2) as advance:
         advance("the walk")
@@ -48,11 +52,15 @@ def demo(
         for where in ("footsteps", "terrain"):
             for name in CHARACTERS:
                 advance(f"{name}, {where}")
-                facts, made = _show(name, where, clip, contacts, ground, folder)
-                results.append(facts)
+                made = _solved(name, where, clip, contacts, ground)
+                written = _write(folder, f"{name}_{where}", made.clip)
+                note(f"{folder}/{written[0]} after {time.perf_counter() - start:.0f} s")
+                if made.report.after is None:
+                    await_kernels(needed_kernels("retarget"))
+                    made = _compared(made, contacts)
+                results.append(_facts(name, where, made.report, written))
                 drawn.append((made.clip, ground if where == "terrain" else None))
-                scenes.append(player.result_scene(made, f"{CHARACTERS[name]}, {facts['walks']}"))
-                note(f"{folder}/{results[-1]['files'][0]} after {time.perf_counter() - start:.0f} s")
+                scenes.append(player.result_scene(made, f"{CHARACTERS[name]}, {WALKS[where]}"))
         files = _write(folder, "walk", clip)
         advance("pictures")
         for own, (shown, under) in zip((files, *(r["files"] for r in results)), ((clip, None), *drawn)):
@@ -110,29 +118,41 @@ def _prepare() -> tuple[Clip, Contacts, Ground]:
     return clip, find_contacts(clip), rough(SEED, RELIEF, SPACING, way.min(axis=0) - 2, way.max(axis=0) + 2)
 
 
-def _show(
-    name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground, folder: Path
-) -> tuple[dict[str, Any], Result]:
-    """Solve and write one character in the original footsteps or over the terrain; return facts and result."""
+def _solved(name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground) -> Result:
+    """Return one character in the original footsteps, not yet compared with the walk, or over the terrain."""
     from footplant.edits.retarget import retarget
     from footplant.edits.terrain import terrain
     from footplant.samples.characters import load_character
 
     target = load_character(name)
     if where == "footsteps":
-        solution = retarget(clip, target, keep_footsteps=True, contacts=contacts)
+        solution = retarget(clip, target, keep_footsteps=True, contacts=contacts, measured=False)
     else:
         solution = terrain(clip, ground, target=target, contacts=contacts)
-    report = solution.report
-    walks = "in the original footsteps" if where == "footsteps" else "over rough terrain"
-    solved = replace(solution.clip, name=f"walk {walks}")
-    files = _write(folder, f"{name}_{where}", solved)
+    return replace(solution, clip=replace(solution.clip, name=f"walk {WALKS[where]}"))
+
+
+def _compared(made: Result, contacts: Contacts) -> Result:
+    """Return a retargeted clip with a report that compares it with its source."""
+    from footplant.edits.retarget import compared
+
+    assert made.source is not None
+    assert made.unsolved is not None
+    assert made.ground is not None
+    copied = made.unsolved.motion
+    motions = (copied, made.motion)
+    report = compared(made.report, made.source, contacts, made.character, motions, made.ground, copied)
+    return replace(made, report=report)
+
+
+def _facts(name: str, where: str, report: Report, files: list[str]) -> dict[str, Any]:
+    """Return what the table and `--json` tell of one result."""
     before, after = report.before, report.after
     assert before is not None
     assert after is not None
-    facts = {
+    return {
         "figure": name,
-        "walks": walks,
+        "walks": WALKS[where],
         "status": report.status.value,
         "plants": sum(entry.kind == "footplant" for entry in report.constraints),
         "copied_drift_mm": _worst(before),
@@ -141,7 +161,6 @@ def _show(
         "seconds": report.seconds,
         "files": files,
     }
-    return facts, replace(solution, clip=solved)
 
 
 def _worst(quality: Any) -> float:

@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 
 from footplant.checks import real_number
+from footplant.clip import Clip
 from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import Contacts
-from footplant.contacts.ground import lower_to_soles
+from footplant.contacts.ground import Ground, lower_to_soles
 from footplant.contacts.stillness import lead_in_frames
 from footplant.edits.puppet import PUPPET, puppet
 from footplant.errors import ConstraintError, MotionError
@@ -42,7 +43,7 @@ from footplant.feet.steps import (
 from footplant.feet.tiptoe import balls_above_toes, plants_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
+from footplant.problem import Method, Problem, Progress, Report, Solution, Status, Stopwatch
 from footplant.quality.balance import distances_outside, on_feet
 from footplant.quality.fidelity import fidelity
 from footplant.quality.flight import flight_frames, flight_gravity, flight_phases
@@ -155,13 +156,24 @@ def retarget(
             solution = _then_arms(solution, problem, soles, held, pose_arms)
     solution = with_lead_in(solution, copied, target, stage.ground, lead, lead_in)
     if measured:
-        judged = (clip.motion, clip.character, contacts)
-        before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
-        faithful = fidelity((clip.motion, clip.character), (solution.motion, target), depth="joints", copied=as_copied)
-        report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
+        report = compared(solution.report, clip, contacts, target, (copied, solution.motion), stage.ground, as_copied)
         solution = replace(solution, report=report)
     solution = dropped_lead_in(solution, lead, lead_in)
     return Result.of(clip, solution, given, source=clip, unsolved=None if copy else as_copied, ground=stage.ground)
+
+
+def compared(
+    report: Report, clip: Clip, contacts: Contacts, target: Character, motions: tuple[Motion, Motion], ground: Ground,
+    copied: Motion,
+) -> Report:  # fmt: skip
+    """Return the report of a retarget with the target's motions before and after the solve compared with the clip.
+
+    copied: the clip's rotations on the target, to which the result's fidelity is compared.
+    """
+    judged = (clip.motion, clip.character, contacts)
+    before, after = measure_each(motions, target, contacts, against=judged, ground=ground)
+    faithful = fidelity((clip.motion, clip.character), (motions[1], target), depth="joints", copied=copied)
+    return replace(report, before=before, after=replace(after, fidelity=faithful))
 
 
 def _physics(
