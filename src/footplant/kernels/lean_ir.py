@@ -45,7 +45,8 @@ def address_elements() -> None:
 def _indices(context: Any, builder: Any, array: types.Array, index_type: Any, index: Any) -> tuple | None:
     """Return types and values of an index by integers; None where numba's own way is needed."""
     if isinstance(index_type, types.BaseTuple):
-        kinds, values = tuple(index_type.types), cgutils.unpack_tuple(builder, index, len(index_type))
+        kinds = tuple(index_type.types)  # type: ignore[attr-defined]
+        values = cgutils.unpack_tuple(builder, index, len(kinds))
     else:
         kinds, values = (index_type,), [index]
     plain = all(isinstance(kind, types.Integer) for kind in kinds) and len(kinds) <= array.ndim
