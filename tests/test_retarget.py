@@ -573,3 +573,23 @@ def test_hands_let_go_of_what_they_would_have_to_jump_for(shared):
     assert after is not None
     assert after.peak_acceleration_ratio is not None
     assert after.peak_acceleration_ratio <= 1.5
+
+
+def test_a_tilt_that_a_capture_gives_a_foot_all_the_time_is_taken_out_in_swing_too():
+    """As of a foot whose markers were calibrated askew: the same footplants, the foot rolled by 12° throughout."""
+    walk, target = clip("walk"), load_character("sally")
+    foot = walk.character.roles["left_foot"]
+    rotations = np.array(walk.motion.rotations)
+    upright = humanoid.reference_world(walk.character.skeleton, walk.character.roles)[1][foot]
+    ahead = rotation.rotate(rotation.inverse(upright), rotation.AXES["z"])
+    rotations[:, foot] = rotation.multiply(rotations[:, foot], rotation.exp(np.radians(12.0) * ahead))
+    tilted = replace(walk, motion=walk.motion.like(walk.motion.root, rotations, walk.motion.offsets))
+    contacts = find_contacts(walk)
+    own, found = (
+        Kinematics(retarget(each, target, contacts=contacts).motion).rotations[:, target.roles["left_foot"]]
+        for each in (walk, tilted)
+    )
+    swing = ~contacts.masks()[:, [name.startswith("left") for name in contacts.points]].any(axis=1)
+    assert swing.sum() > 20
+    turn = 2.0 * np.arccos(np.clip(np.abs((own * found).sum(axis=1)), 0.0, 1.0))
+    assert np.degrees(np.median(turn[swing])) < 1.0

@@ -5,6 +5,9 @@ is about flat; while one of them is planted it pivots about it, the other end ab
 the reference does. The rotation vectors x(t) that correct the reference are one smooth curve:
 
     minimise Σ_t |x|² + (τf)⁴|D²x|² + 2(τf)²|D¹x|²   subject to x = what the plants ask.
+
+A capture may tilt a foot all the time, as its markers were, or the pose in which it was calibrated. On another body
+that tilt, the median one where the foot lies, is taken out of the reference first (`levelled`).
 """
 
 from __future__ import annotations
@@ -74,13 +77,15 @@ def foot_curve(
     parts: Sequence[str] = SOLE,
     within: tuple[NDArray, NDArray] | None = None,
     edges: bool = False,
+    levelled: bool = False,
     settings: FootSettings = FOOT_SETTINGS,
 ) -> FootCurve:
     """Return the curve of one foot for a reference motion and footplants.
 
     allowed: contact point → metres, 0 or below: how deep it may be in the ground. parts: those that must be above it.
     within: world rotations (F, 4) of an earlier curve, and the nearest ones (F, 4) within the ankle's limits. edges:
-    whether the ground may have some, beside which a foot comes down.
+    whether the ground may have some, beside which a foot comes down. levelled: whether a tilt that the reference's foot
+    has all the time is taken out of it.
     """
     character.require_fit(kinematics.motion.skeleton)
     frames, fps = len(kinematics.motion), kinematics.motion.fps
@@ -98,7 +103,7 @@ def foot_curve(
     depths = {
         part: np.broadcast_to(np.minimum(given.get(f"{side}_{part}", 0.0), -settings.depth), frames) for part in points
     }
-    turned = _turned(kinematics, character, foot, reference, arms, held, ground, depths, within, settings)
+    turned = _turned(kinematics, character, foot, reference, arms, held, ground, depths, within, levelled, settings)
     places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)
     total = held["heel"][1] + held["ball"][1]
     for part, (place, share) in held.items():
@@ -188,7 +193,7 @@ def _held(
 def _turned(
     kinematics: Kinematics, character: Character, foot: int, reference: NDArray, arms: Mapping[str, NDArray],
     held: Mapping[str, tuple[NDArray, NDArray]], ground: Ground, depths: Mapping[str, NDArray],
-    within: tuple[NDArray, NDArray] | None, settings: FootSettings,
+    within: tuple[NDArray, NDArray] | None, levelled: bool, settings: FootSettings,
 ) -> NDArray:  # fmt: skip
     """Return the foot's world rotations (F, 4)."""
     if "heel" not in arms or "ball" not in arms:
@@ -200,6 +205,8 @@ def _turned(
     vectors, sole = np.zeros((frames, 3)), arms["ball"] - arms["heel"]
     if lying.any():
         wanted = _lying(character, foot, reference, sole, balls - heels, lying, ground, heels, settings)
+        if levelled:
+            reference = _levelled(character, foot, reference, wanted, lying)
         squares[lying] += HARD * np.eye(3)
         vectors[lying] += HARD * rotation.log(rotation.multiply(wanted, rotation.inverse(reference[lying])))
     if within is not None:
@@ -265,9 +272,7 @@ def _lying(
         rotation.between(rotation.rotate(reference[rows], sole[rows]), line[rows]), reference[rows]
     )
     axis = line[rows] / np.maximum(np.linalg.norm(line[rows], axis=1, keepdims=True), 1e-9)
-    upright = humanoid.reference_world(character.skeleton, character.require_roles())[1][foot]
-    own_up = rotation.rotate(rotation.inverse(upright), rotation.AXES["y"])
-    up = rotation.rotate(turned, np.broadcast_to(own_up, (len(rows), 3)))
+    up = rotation.rotate(turned, np.broadcast_to(_own_up(character, foot), (len(rows), 3)))
     normal = normal_of(ground, (heels[rows] + 0.5 * line[rows])[:, ::2])
     up, normal = (v - (v * axis).sum(axis=1, keepdims=True) * axis for v in (up, normal))
     roll = np.arctan2((rotation.cross(up, normal) * axis).sum(axis=1), (up * normal).sum(axis=1))
@@ -277,6 +282,32 @@ def _lying(
         middle = float(np.median(roll[first:last]))
         roll[first:last] -= middle - float(np.clip(middle, -settings.most_roll, settings.most_roll))
     return rotation.multiply(rotation.exp(roll[:, None] * axis), turned)
+
+
+def _levelled(
+    character: Character, foot: int, reference: NDArray, wanted: NDArray, lying: NDArray
+) -> NDArray:  # fmt: skip
+    """Return the rotations (F, 4) of a foot without the tilt that it has all the time: the median m of its stances.
+
+    wanted: (n, 4) where it lies. Of a tilt that differs between stances by s, the share |m|² / (|m|² + s²) is taken for
+    constant. A single stance does not tell.
+    """
+    off = rotation.log(rotation.multiply(rotation.inverse(reference[lying]), wanted))
+    up = _own_up(character, foot)
+    off = off - (off @ up)[:, None] * up
+    stances = np.split(off, np.flatnonzero(np.diff(np.flatnonzero(lying)) > 1) + 1)
+    if len(stances) < 2:
+        return reference
+    tilts = np.array([np.median(stance, axis=0) for stance in stances])
+    tilt = np.median(tilts, axis=0)
+    square, spread = float(tilt @ tilt), float(np.median(((tilts - tilt) ** 2).sum(axis=1)))
+    return rotation.multiply(reference, rotation.exp(square / max(square + spread, 1e-12) * tilt))
+
+
+def _own_up(character: Character, foot: int) -> NDArray:
+    """Return the direction (3,) in a foot's frame that is up in the reference pose."""
+    upright = humanoid.reference_world(character.skeleton, character.require_roles())[1][foot]
+    return rotation.rotate(rotation.inverse(upright), rotation.AXES["y"])
 
 
 def _smooth(squares: NDArray, vectors: NDArray, frames: float) -> NDArray:

@@ -22,12 +22,12 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
-from footplant.solve.ankle_limits import shank_rows, twist_shanks
 from footplant.solve.arms import ArmsResult
 from footplant.solve.body_above_ground import hip_heights, knee_rows
 from footplant.solve.dynamics import Dynamics, Physics, dynamics_of
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Limb
+from footplant.solve.leg_limits import shank_rows, thigh_rows, twist_shanks
 from footplant.solve.legs import LEG_SETTINGS, SIDES, FootCurve, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
 from footplant.solve.methods import NAMES, method_of
@@ -70,8 +70,10 @@ class _Bounds:
     """Side → world rotations (F, 4) of a foot that was beyond its ankle's limits, and the nearest ones within them."""
     apart: Rows | None = None
     """Of the left ankle, relative to the right one: legs are outside each other."""
-    lean: Rows | None = None
+    shanks: Rows | None = None
     """Of the legs' vectors: ankles of planted feet are within their limits, knees above the ground."""
+    thighs: Rows | None = None
+    """Of the legs' vectors: hip joints are within their limits."""
     high: NDArray | None = None
     """(F,) least height of the middle of the hip joints: trunk and head are above the ground."""
 
@@ -87,10 +89,11 @@ class _Bounds:
         apart = high = None
         # what the knee can turn instead is asked of nobody else
         twisted = twist_shanks(posed.motion, character, legs, own)
-        lean = shank_rows(posed if twisted is posed.motion else Kinematics(twisted), character, legs, planted, own)
+        shanks = shank_rows(posed if twisted is posed.motion else Kinematics(twisted), character, legs, planted, own)
+        thighs = thigh_rows(posed, character, legs, own)
         if other_body:
             apart = legs_apart(posed, character, legs, planted[0] & planted[1])
-            lean = _replaced(lean, knee_rows(posed, character, legs, planted, ground))
+            shanks = _replaced(shanks, knee_rows(posed, character, legs, planted, ground))
             high = hip_heights(posed, character, legs, ground)
         within = self.within
         for side in SIDES:
@@ -98,8 +101,9 @@ class _Bounds:
             if rows is not None:
                 within = {**(within or {}), side: rows}
         highest = high if self.high is None else self.high if high is None else np.maximum(self.high, high)
-        found = _Bounds(within, _replaced(self.apart, apart), _replaced(self.lean, lean), highest)
-        return found, not (apart is None and lean is None and high is None)
+        rows = ((self.apart, apart), (self.shanks, shanks), (self.thighs, thighs))
+        found = _Bounds(within, *(_replaced(known, new) for known, new in rows), highest)
+        return found, not (apart is None and shanks is None and thighs is None and high is None)
 
 
 UNBOUNDED = _Bounds()
@@ -214,6 +218,7 @@ def plant_feet(
     asked of the centre of mass.
     """
     settings = LEG_SETTINGS if settings is None else settings
+    other_body = settings.legs_push > 0.0
     character.require_fit(motion.skeleton)
     span = frame_span(frames, len(motion))
     part = motion[span.start : span.stop]
@@ -228,7 +233,7 @@ def plant_feet(
             for name, depth in allowed.items()
         }
     base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
-    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), edges=uneven)
+    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body)
     first = _solve(base, character, feet, held, replace(settings, settled=ROUGH), ROUGH_STEPS)
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
@@ -243,7 +248,7 @@ def plant_feet(
         dynamics = dynamics_of(Kinematics(toed), character, shifted, physics.part(span))
     for _ in range(ROUNDS):
         known = bounds.within
-        bounds, asked = bounds.further(posed, part, character, legs, planted, ground, settings.legs_push > 0.0)
+        bounds, asked = bounds.further(posed, part, character, legs, planted, ground, other_body)
         if found is not first and not asked and dynamics is None:
             break
         if dynamics is not None and found is not first and found.unknowns is not None:
@@ -251,7 +256,7 @@ def plant_feet(
             moved = posed.center_of_mass(character) - Kinematics(toed).center_of_mass(character)
             dynamics = dynamics.refined(moved, x, shift)
         if found is first or bounds.within is not known:
-            feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven)
+            feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
         posed = Kinematics(found.motion)
     for _ in range(TOE_ROUNDS if uneven else 0):
@@ -263,7 +268,7 @@ def plant_feet(
         )
         shifted = _as_long_as_the_foot(shifted, level, character)
         toed = _with_toes(part, level, character)
-        feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven)
+        feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
         posed = Kinematics(found.motion)
     found = replace(found, motion=twist_shanks(found.motion, character, legs, part))
@@ -278,11 +283,11 @@ def plant_feet(
 def _curves(
     motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground,
     allowed: Mapping[str, ArrayLike] | None, parts: Sequence[str],
-    within: Mapping[str, tuple[NDArray, NDArray]] | None = None, edges: bool = False,
+    within: Mapping[str, tuple[NDArray, NDArray]] | None = None, edges: bool = False, levelled: bool = False,
 ) -> tuple[FootCurve, FootCurve]:  # fmt: skip
     kinematics, within = Kinematics(motion), within or {}
     left, right = (
-        foot_curve(kinematics, character, side, plants, ground, allowed, parts, within.get(side), edges)
+        foot_curve(kinematics, character, side, plants, ground, allowed, parts, within.get(side), edges, levelled)
         for side in SIDES
     )
     return left, right
@@ -296,7 +301,17 @@ def _solve(
     kinematics = Kinematics(motion)
     hands = _hands(kinematics, character, palms)
     return solve_legs(
-        kinematics, character, feet, hands, settings, steps, bounds.apart, bounds.lean, bounds.high, start, dynamics
+        kinematics,
+        character,
+        feet,
+        hands,
+        settings,
+        steps,
+        bounds.apart,
+        (bounds.shanks, bounds.thighs),
+        bounds.high,
+        start,
+        dynamics,
     )
 
 

@@ -74,6 +74,22 @@ def anatomical_turns_of(character: Character, joint: int, rotations: NDArray) ->
     return rotation.log(rotation.multiply(rotation.multiply(above, rotations), rotation.inverse(world)))
 
 
+def anatomical_turn_derivatives(character: Character, joint: int, rotations: NDArray) -> NDArray:
+    """Return the derivatives (F, 3, 3) of `anatomical_turns_of` by a turn ω of the joint in its parent's frame.
+
+    The local rotation becomes exp(ω)·L; the inverse of the left Jacobian of SO(3) takes ω to the change of the vector.
+    """
+    turns = anatomical_turns_of(character, joint, rotations)
+    angle = np.maximum(np.linalg.norm(turns, axis=1), 1e-4)[:, None, None]
+    x, y, z = turns.T
+    zero = np.zeros(len(turns))
+    cross = np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
+    # 1/θ² − cot(θ/2)/2θ, which tends to 1/12
+    share = 1.0 / angle**2 - 0.5 / (angle * np.tan(0.5 * angle))
+    above = rotation.to_matrix(_around(character)[0][joint])
+    return (np.eye(3) - 0.5 * cross + share * cross @ cross) @ above
+
+
 def clamp_to_limits(character: Character, joint: int, rotations: ArrayLike, own: ArrayLike) -> NDArray:
     """Return local rotations (F, 4) of a joint within its limits, or as far beyond them as its own ones (F, 4) are."""
     rotations = shaped(rotations, ("F", 4), "rotations", MotionError)

@@ -19,6 +19,10 @@ TURN, SLACK = 9, 11
 """Where the pelvis' turn and the slacks stand among them."""
 
 
+LEANS = 2
+"""Rows of a leg's vector: its shank leans, and its thigh."""
+
+
 class Reference(NamedTuple):
     """The motion to stay close to: legs on the first axis (left, right), frames on the second."""
 
@@ -60,9 +64,9 @@ class Asked(NamedTuple):
     apart: NDArray
     """(F,) metres; least displacement of the left ankle that way, relative to the right one."""
     lean: NDArray
-    """(2, F, 3) unit directions in which a leg's vector must extend, so that its ankle is within its limits."""
+    """(2, 2, F, 3) unit directions in which a leg's vector must extend: its ankle and hip joint are within limits."""
     least: NDArray
-    """(2, F) metres; least extent of the leg's vector that way."""
+    """(2, 2, F) metres; least extent of the leg's vector that way."""
     high: NDArray
     """(F,) metres; least vertical displacement of the hips: trunk and head are above the ground."""
     moves: NDArray
@@ -82,7 +86,7 @@ class Weights(NamedTuple):
     part: float
     """Force of legs that are inside each other."""
     bound: float
-    """Force of an ankle beyond its limits, and of a trunk in the ground."""
+    """Force of ankles and hip joints beyond their limits, and of a trunk in the ground."""
     bend: NDArray
     """(13,) of second differences."""
     speed: NDArray
@@ -280,17 +284,16 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                     row[n] = (by[0, n] * leg[0] + by[1, n] * leg[1] + by[2, n] * leg[2]) / length
                     at += row[n] * x[f, index[n]]
                 _add(square, vector, index, row, 9, HARD, at - (length - flexed + slope * x[f, slack]))
-                # the shank leans as the ankle's limits ask, with a bounded force
-                short = asked.least[s, f] - (
-                    leg[0] * asked.lean[s, f, 0] + leg[1] * asked.lean[s, f, 1] + leg[2] * asked.lean[s, f, 2]
-                )
-                if short > 0.0:
-                    at = short
-                    for n in range(8):
-                        row[n] = by[0, n] * asked.lean[s, f, 0] + by[1, n] * asked.lean[s, f, 1]
-                        row[n] += by[2, n] * asked.lean[s, f, 2]
-                        at += row[n] * x[f, index[n]]
-                    _add(square, vector, index, row, 8, min(BOUND, weights.bound / short), at)
+                # shank and thigh lean as limits ask, with a bounded force
+                for k in range(LEANS):
+                    lean = asked.lean[k, s, f]
+                    short = asked.least[k, s, f] - (leg[0] * lean[0] + leg[1] * lean[1] + leg[2] * lean[2])
+                    if short > 0.0:
+                        at = short
+                        for n in range(8):
+                            row[n] = by[0, n] * lean[0] + by[1, n] * lean[1] + by[2, n] * lean[2]
+                            at += row[n] * x[f, index[n]]
+                        _add(square, vector, index, row, 8, min(BOUND, weights.bound / short), at)
                 # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
                 force = -weights.knee * x[f, slack]
                 if x[f, slack] < straight:
@@ -446,7 +449,7 @@ def _smallest():
     )  # fmt: skip
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
-        np.ones(2), np.zeros((1, 3)), np.zeros(1), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros(1),
+        np.ones(2), np.zeros((1, 3)), np.zeros(1), np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros(1),
         np.zeros((1, 3, 4)),
     )  # fmt: skip
     weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))

@@ -12,8 +12,8 @@ from footplant.contacts.ground import Ground
 from footplant.humanoid.body_shell import GROUPS, BodyShell
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character
-from footplant.solve.ankle_limits import lean_gradients
 from footplant.solve.ik.limb import Limb
+from footplant.solve.leg_limits import lean_gradients
 
 NEAR = 0.5
 """Lengths of the shank above the ground below which a knee may touch it."""
@@ -49,7 +49,7 @@ def knee_rows(
     """Return how far legs of planted feet must extend for their knees and shins to be above the ground; None: they are.
 
     Unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, as
-    `ankle_limits.shank_rows` returns them. planted: (2, F) bool.
+    `leg_limits.shank_rows` returns them. planted: (2, F) bool.
     """
     shell = BodyShell.of(character)
     along, least = np.zeros((2, len(kinematics.motion), 3)), np.full((2, len(kinematics.motion)), -np.inf)

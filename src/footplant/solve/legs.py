@@ -9,8 +9,8 @@ width turned, and a slack κ_s of each knee, by which it is flexed more than in 
     subject to c_s = its place where the foot is planted,
                |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
                c_s above the ground in swing, lower legs beside each other, knees within their range,
-               shanks where planted feet's ankles are within their limits, trunk and head above the
-               ground, shoulders within reach of planted hands
+               shanks where planted feet's ankles are within their limits, thighs where hip joints are,
+               trunk and head above the ground, shoulders within reach of planted hands
     and softly the centre of mass balanced over the feet, and on a parabola in flight (`dynamics`)
 
 u_s is the reference's vector from ankle to hip joint, k_s its knee angle, D(k) the distance from hip joint to ankle at
@@ -194,7 +194,7 @@ def solve_legs(
     settings: LegSettings = LEG_SETTINGS,
     steps: int | None = None,
     apart: tuple[NDArray, NDArray] | None = None,
-    lean: tuple[NDArray, NDArray] | None = None,
+    lean: Sequence[tuple[NDArray, NDArray] | None] = (),
     high: NDArray | None = None,
     start: LegSolution | None = None,
     dynamics: Dynamics | None = None,
@@ -203,7 +203,8 @@ def solve_legs(
 
     kinematics: the reference motion. hands: planted hands by side. steps: maximum number of Gauss–Newton steps.
     apart: unit directions (F, 3), and the least distance (F,) along them of the left ankle from the right one, metres.
-    lean: unit directions (2, F, 3), and the least extent (2, F) of the vector from ankle to hip joint along them.
+    lean: at most two rows of each leg: unit directions (2, F, 3), and the least extents (2, F) of the vector from ankle
+    to hip joint along them.
     high: least height (F,) of the middle of the hip joints, metres.
     start: the solution of a similar problem of the same reference, to start from. dynamics: rows of balance and flight.
     """
@@ -246,7 +247,8 @@ def solve_legs(
     width = max(float(np.linalg.norm(reference.across, axis=1).mean()), 1e-3)
     weights = _weights(settings, float(bones.sum(axis=2).mean()), width, fps)
     room = kernel.new_room(frames)
-    if high is None and dynamics is None and not planted.any() and not hands and (signed > -settings.softness).all():
+    asked_for = high is not None or dynamics is not None or any(rows is not None for rows in lean)
+    if not asked_for and not planted.any() and not hands and (signed > -settings.softness).all():
         lowest = np.array([foot.lowest(own) - own[:, 1] for foot, own in zip(feet, ankles)])
         if (lowest <= 0.0).all():
             # nothing is asked for
@@ -255,7 +257,10 @@ def solve_legs(
     away = np.zeros((frames, 3)), np.full(frames, -np.inf)
     if apart is not None:
         away = apart[0], apart[1] - (apart[0] * (ankles[0] - ankles[1])).sum(axis=1)
-    leaning = (np.zeros((2, frames, 3)), np.full((2, frames), -np.inf)) if lean is None else lean
+    leaning = np.zeros((kernel.LEANS, 2, frames, 3)), np.full((kernel.LEANS, 2, frames), -np.inf)
+    for number, rows in enumerate(lean):
+        if rows is not None:
+            leaning[0][number], leaning[1][number] = rows
     hips = positions[:, [leg.upper for leg in legs], 1].mean(axis=1)
     rise = np.full(frames, -np.inf) if high is None else high - hips
     most, settled = settings.steps if steps is None else steps, settings.settled

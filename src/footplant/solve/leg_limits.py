@@ -1,10 +1,10 @@
-"""Ankles of planted feet within their joint limits, or as far beyond them as the reference's own.
+"""Hip joints, and ankles of planted feet, within their joint limits, or as far beyond them as the reference's own.
 
 A planted foot cannot turn, so the shank must. What the ankle turns too far about the shank's own axis, the knee turns
-instead: no joint moves. The rest is asked of the hips: a shank that must lean by an angle ε towards a direction t gives
-one row on the leg's vector u from ankle to hip joint,
+instead: no joint moves. The rest is asked of the leg's vector u from ankle to hip joint: a bone that must lean by an
+angle ε towards a direction t gives one row,
 
-    ∇(s · t) · Δu ≥ ε,     s(u): direction of the shank, the knee in its plane.
+    ∇(s · t) · Δu ≥ ε,     s(u): direction of the shank, or of the thigh, the knee in its plane.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.humanoid.limits import anatomical_turns_of, clamp_to_limits
+from footplant.humanoid.limits import anatomical_turn_derivatives, anatomical_turns_of, clamp_to_limits
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -24,7 +24,7 @@ from footplant.solve.ik.limb import Limb
 LEFT = 0.5 * np.pi / 180.0
 """Radians beyond a limit that ask for nothing."""
 MOST = 0.7
-"""Radians; a shank that would have to lean by more is left as it is: so do acrobatics, and feet found planted in
+"""Radians; a bone that would have to lean by more is left as it is: so do acrobatics, and feet found planted in
 them."""
 TWIST_ROUNDS = 3
 """Rounds of handing twist to the knee. The limits bound components of a rotation vector, which are not quite turns
@@ -39,24 +39,52 @@ def shank_rows(
     Unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, metres (−∞
     where nothing is asked). planted: (2, F) bool. own: the reference motion, whose own excess is allowed.
     """
-    along, least = np.zeros((2, len(own), 3)), np.full((2, len(own)), -np.inf)
-    for s, leg in enumerate(legs):
-        turn = _shank_turns(kinematics.motion, kinematics, character, leg, own)
+    # a foot keeps its world rotation: what it would have to turn, the shank turns the other way
+    turns = [
+        np.where(planted[s][:, None], -_turns_within(kinematics, character, leg.end, own), 0.0)
+        for s, leg in enumerate(legs)
+    ]
+    joints = kinematics.positions
+    vectors = [joints[:, leg.upper] - joints[:, leg.end] for leg in legs]
+    shanks = [joints[:, leg.lower] - joints[:, leg.end] for leg in legs]
+    return _lean_rows(vectors, shanks, turns)
+
+
+def thigh_rows(
+    kinematics: Kinematics, character: Character, legs: Sequence[Limb], own: Motion
+) -> tuple[NDArray, NDArray] | None:  # fmt: skip
+    """Return how far the legs' vectors must extend for hip joints to be within limits, as `shank_rows` does."""
+    joints = kinematics.positions
+    # seen from the hip joint, the thigh is to the reversed leg what the shank is to the leg
+    vectors = [joints[:, leg.end] - joints[:, leg.upper] for leg in legs]
+    thighs = [joints[:, leg.lower] - joints[:, leg.upper] for leg in legs]
+    turns = [_leans_within(kinematics, character, leg.upper, thigh, own) for leg, thigh in zip(legs, thighs)]
+    rows = _lean_rows(vectors, thighs, turns)
+    return None if rows is None else (-rows[0], rows[1])
+
+
+def _lean_rows(
+    vectors: Sequence[NDArray], bones: Sequence[NDArray], turns: Sequence[NDArray]
+) -> tuple[NDArray, NDArray] | None:  # fmt: skip
+    """Return rows (2, F, 3) and (2, F) of legs' vectors (F, 3) whose bones (F, 3) lean as far as turns (F, 3) say.
+
+    A bone begins where the vector does and ends at the knee. None: no bone must lean.
+    """
+    along, least = np.zeros((2, *turns[0].shape)), np.full((2, len(turns[0])), -np.inf)
+    for s, (vector, bone, turn) in enumerate(zip(vectors, bones, turns)):
         if not turn.any():
             continue
-        hip, knee, ankle = (kinematics.positions[:, joint] for joint in (leg.upper, leg.lower, leg.end))
-        shank = _unit(knee - ankle)
-        turn = turn - (turn * shank).sum(axis=1, keepdims=True) * shank
+        unit = _unit(bone)
+        turn = turn - (turn * unit).sum(axis=1, keepdims=True) * unit
         angle = np.linalg.norm(turn, axis=1)
-        rows = np.flatnonzero(planted[s] & (angle > LEFT) & (angle < MOST))
+        rows = np.flatnonzero((angle > LEFT) & (angle < MOST))
         if not len(rows):
             continue
-        towards = rotation.cross(turn[rows] / angle[rows, None], shank[rows])
-        gradient = lean_gradients((hip - ankle)[rows], (knee - ankle)[rows], towards)
-        steep = np.linalg.norm(gradient, axis=1)
-        unit = gradient / np.maximum(steep, 1e-9)[:, None]
-        along[s, rows] = unit
-        least[s, rows] = ((hip - ankle)[rows] * unit).sum(axis=1) + angle[rows] / np.maximum(steep, 1e-9)
+        towards = rotation.cross(turn[rows] / angle[rows, None], unit[rows])
+        gradient = lean_gradients(vector[rows], bone[rows], towards)
+        steep = np.maximum(np.linalg.norm(gradient, axis=1), 1e-9)
+        along[s, rows] = gradient / steep[:, None]
+        least[s, rows] = (vector[rows] * along[s, rows]).sum(axis=1) + angle[rows] / steep
     return (along, least) if np.isfinite(least).any() else None
 
 
@@ -67,7 +95,7 @@ def twist_shanks(motion: Motion, character: Character, legs: Sequence[Limb], own
     for leg in legs:
         for _ in range(TWIST_ROUNDS):
             kinematics = Kinematics(motion)
-            turn = _shank_turns(motion, kinematics, character, leg, own)
+            turn = -_turns_within(kinematics, character, leg.end, own)
             if not turn.any():
                 break
             shank = _unit(kinematics.positions[:, leg.lower] - kinematics.positions[:, leg.end])
@@ -80,20 +108,43 @@ def twist_shanks(motion: Motion, character: Character, legs: Sequence[Limb], own
     return motion
 
 
-def _shank_turns(
-    motion: Motion, kinematics: Kinematics, character: Character, leg: Limb, own: Motion
-) -> NDArray:  # fmt: skip
-    """Return the world rotation vectors (F, 3) by which shanks must turn for the ankle to be within its limits."""
-    foot = leg.end
-    local = motion.rotations[:, foot]
-    nearest, turns = clamp_to_limits(character, foot, local, own.rotations[:, foot]), np.zeros((len(local), 3))
+def _turns_within(kinematics: Kinematics, character: Character, joint: int, own: Motion) -> NDArray:
+    """Return the world rotation vectors (F, 3) by which a joint must turn to be within its limits; 0: it is."""
+    local = kinematics.motion.rotations[:, joint]
+    nearest, turns = clamp_to_limits(character, joint, local, own.rotations[:, joint]), np.zeros((len(local), 3))
     beyond = (nearest != local).any(axis=1)
     if beyond.any():
-        above = kinematics.rotations[beyond, int(character.skeleton.parents[foot])]
-        # the foot keeps its world rotation F = S·L = S'·L'
-        wanted = rotation.multiply(rotation.multiply(above, local[beyond]), rotation.inverse(nearest[beyond]))
-        turns[beyond] = rotation.log(rotation.multiply(wanted, rotation.inverse(above)))
+        above = kinematics.rotations[beyond, int(character.skeleton.parents[joint])]
+        change = rotation.multiply(nearest[beyond], rotation.inverse(local[beyond]))
+        turns[beyond] = rotation.rotate(above, rotation.log(change))
     return turns
+
+
+def _leans_within(
+    kinematics: Kinematics, character: Character, joint: int, bone: NDArray, own: Motion
+) -> NDArray:  # fmt: skip
+    """Return the least world rotation vectors (F, 3) across a joint's bone (F, 3) that bring it within its limits.
+
+    The limit that is broken most counts. One that gives way to a turn about the bone rather than to a lean is left.
+    """
+    leans, limits = np.zeros((len(own), 3)), character.limits
+    if limits is None:
+        return leans
+    local = kinematics.motion.rotations[:, joint]
+    now, before = (anatomical_turns_of(character, joint, each) for each in (local, own.rotations[:, joint]))
+    excess = now - np.clip(now, np.minimum(limits.lower[joint], before), np.maximum(limits.upper[joint], before))
+    rows = np.flatnonzero(excess.any(axis=1))
+    if not len(rows):
+        return leans
+    which = np.abs(excess[rows]).argmax(axis=1)
+    slopes = anatomical_turn_derivatives(character, joint, local[rows])[np.arange(len(rows)), which]
+    slopes = rotation.rotate(kinematics.rotations[rows, int(character.skeleton.parents[joint])], slopes)
+    unit = _unit(bone[rows])
+    twist = (slopes * unit).sum(axis=1)
+    slopes = slopes - twist[:, None] * unit
+    square = (slopes**2).sum(axis=1)
+    leans[rows] = np.where(square > twist**2, -excess[rows, which] / np.maximum(square, 1e-12), 0.0)[:, None] * slopes
+    return leans
 
 
 def _within_knee(motion: Motion, character: Character, leg: Limb, own: Motion, twist: NDArray) -> NDArray:

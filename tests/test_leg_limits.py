@@ -1,13 +1,13 @@
-"""Ankles of planted feet within their limits: the rows' gradients, the twist handed to the knee, and a deep squat."""
+"""Ankles of planted feet and hip joints within their limits: the rows' gradients, and the twist handed to the knee."""
 
 import numpy as np
 import pytest
 
 from footplant import rotation, samples
-from footplant.humanoid.limits import limit_violations
+from footplant.humanoid.limits import anatomical_turn_derivatives, anatomical_turns_of, limit_violations
 from footplant.kinematics import Kinematics
-from footplant.solve.ankle_limits import lean_gradients, shank_rows, twist_shanks
-from footplant.solve.legs import legs_of
+from footplant.solve.leg_limits import lean_gradients, shank_rows, thigh_rows, twist_shanks
+from footplant.solve.legs import FootCurve, LegSettings, legs_of, solve_legs
 
 
 def test_gradients_are_those_of_the_posed_knee():
@@ -71,3 +71,57 @@ def test_a_foot_bent_up_too_far_asks_the_hips_back_and_one_within_its_limits_ask
     vector = Kinematics(motion).positions[:, legs[0].upper] - Kinematics(motion).positions[:, legs[0].end]
     assert (least[0] > (directions[0] * vector).sum(axis=1)).all()
     assert shank_rows(Kinematics(motion), character, legs, ~planted, own) is None
+
+
+def test_derivatives_of_anatomical_turns_are_those_of_finite_differences():
+    clip = samples.load("walk")
+    joint = clip.character.roles["left_upper_leg"]
+    local = np.concatenate([clip.motion.rotations[:40:7, joint], rotation.identity(1)])
+    found, step = anatomical_turn_derivatives(clip.character, joint, local), 1e-6
+    for axis in range(3):
+        sides = [
+            anatomical_turns_of(
+                clip.character, joint, rotation.multiply(rotation.exp(sign * step * np.eye(3)[axis]), local)
+            )
+            for sign in (1.0, -1.0)
+        ]
+        np.testing.assert_allclose(found[:, :, axis], (sides[0] - sides[1]) / (2.0 * step), atol=1e-5)
+
+
+def lifted_thigh(degrees):
+    """Return the mannequin standing with its left thigh lifted and its knee bent, and as it stood."""
+    clip = samples.load("stand")
+    own, character = clip.motion[:30], clip.character
+    leg, rotations = legs_of(character)[0], np.array(clip.motion.rotations[:30])
+    world = Kinematics(own).rotations
+    for joint, angle in ((leg.upper, -degrees), (leg.lower, 110.0)):
+        turn = rotation.exp(np.radians(angle) * rotation.AXES["x"])
+        above = rotation.inverse(world[:, int(character.skeleton.parents[joint])])
+        rotations[:, joint] = rotation.multiply(above, rotation.multiply(turn, world[:, joint]))
+    return own.like(own.root, rotations, own.offsets), own, character
+
+
+def test_a_thigh_lifted_too_far_is_lowered_to_the_hip_joints_limit_by_the_legs_vector():
+    motion, own, character = lifted_thigh(155.0)
+    legs, kinematics = legs_of(character), Kinematics(motion)
+    hip = legs[0].upper
+    assert np.degrees(limit_violations(character, motion.rotations)[:, hip].min()) > 10.0
+    rows = thigh_rows(kinematics, character, legs, own)
+    assert np.isfinite(rows[1][0]).all()
+    assert not np.isfinite(rows[1][1]).any()
+    feet = tuple(
+        FootCurve(
+            kinematics.rotations[:, leg.end], np.zeros(30, bool), np.zeros((30, 3)),
+            lambda at: np.full(len(at), -np.inf),
+        )
+        for leg in legs
+    )  # fmt: skip
+    found = solve_legs(kinematics, character, feet, settings=LegSettings(push=100.0), lean=(None, rows)).motion
+    assert np.degrees(limit_violations(character, found.rotations)[:, hip].max()) < 2.0
+
+
+def test_a_hip_joint_may_be_as_far_beyond_its_limit_as_the_references_own():
+    motion, _, character = lifted_thigh(155.0)
+    assert thigh_rows(Kinematics(motion), character, legs_of(character), motion) is None
+    within, own, _ = lifted_thigh(100.0)
+    assert thigh_rows(Kinematics(within), character, legs_of(character), own) is None
