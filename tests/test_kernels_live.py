@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from footplant import rotation
 from footplant.live import _bones as bones
 from footplant.live.protocols import _lz4 as lz4
+from footplant.skeleton import Skeleton
 
 PARENTS = np.array([-1, 0, 1, 1, 0])
 PARENTS.setflags(write=False)
@@ -30,9 +31,12 @@ def test_local_from_world_agrees_with_numpy():
 
 def test_to_bones_agrees_with_numpy():
     joints, above = np.array([0, 2, 5, 3]), np.array([-1, 0, 1, 0])
-    positions, rotations, back = np.random.default_rng(1).normal(size=(6, 3)), random_turns(6), random_turns(4, seed=2)
-    turns, local = np.empty((4, 4)), np.empty((4, 7))
-    bones.to_bones(joints, above, back, positions, rotations, turns, local)
+    parents, offsets, root = np.array([-1, 0, 1, 1, 0, 2]), np.random.default_rng(1).normal(size=(6, 3)), np.ones(3)
+    own, back = random_turns(6), random_turns(4, seed=2)
+    positions, rotations, turns, local = np.empty((6, 3)), np.empty((6, 4)), np.empty((4, 4)), np.empty((4, 7))
+    bones.to_bones(parents, offsets, root, own, joints, above, back, positions, rotations, turns, local)
+    body = Skeleton(tuple("abcdef"), parents, np.concatenate([[root], offsets[1:]]), rotation.identity(6))
+    assert np.abs(np.concatenate(body.posed(own), axis=1) - np.hstack([positions, rotations])).max() < 1e-12
     world = rotation.multiply(rotations[joints], back)
     assert np.abs(turns - world).max() < 1e-12
     inner = rotation.inverse(world[above[1:]])

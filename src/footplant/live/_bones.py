@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from footplant.kernels import jit
+from footplant.kernels.fk import pose_joint
 from footplant.kernels.quaternion import multiply, rotate
 
 
@@ -148,12 +149,20 @@ def local_from_world(parents, sensors, world, out):
 
 
 @jit
-def to_bones(joints, above, back, positions, rotations, turns, local):
+def to_bones(parents, offsets, root, own, joints, above, back, positions, rotations, turns, local):
     """Write world rotations (B, 4) of bones from a T-pose, and their transforms in the parent, local (B, 7).
 
-    joints: (B,) the joint of each bone, above: (B,) its parent bone or −1, parents first; back: (B, 4) inverse world
-    rotations of the joints in the T-pose; positions (J, 3) and rotations (J, 4) of the joints in the world.
+    root: (3,) metres and own: (J, 4) local rotations of a pose of the skeleton with these parents (J,) and offsets
+    (J, 3); positions (J, 3) and rotations (J, 4) of its joints in the world are written, too. joints: (B,) the joint of
+    each bone, above: (B,) its parent bone or −1, parents first; back: (B, 4) inverse world rotations of the joints in
+    the T-pose.
     """
+    for k in range(3):
+        positions[0, k] = root[k]
+    for k in range(4):
+        rotations[0, k] = own[0, k]
+    for j in range(1, parents.shape[0]):
+        pose_joint(j, parents[j], offsets, own, positions, rotations)
     for b in range(joints.shape[0]):
         j = joints[b]
         w, x, y, z = multiply(
@@ -201,7 +210,7 @@ WARMUP = {
         _frozen(np.array([-1])), np.zeros(1, np.int64), np.ones((1, 4)), np.zeros((1, 4))
     ),
     "to_bones": lambda: (
-        np.zeros(1, np.int64), np.array([-1]), np.ones((1, 4)), np.zeros((1, 3)), np.ones((1, 4)), np.zeros((1, 4)),
-        np.zeros((1, 7)),
+        _frozen(np.array([-1])), _frozen(np.zeros((1, 3))), np.zeros(3), np.ones((1, 4)), np.zeros(1, np.int64),
+        np.array([-1]), np.ones((1, 4)), np.zeros((1, 3)), np.ones((1, 4)), np.zeros((1, 4)), np.zeros((1, 7)),
     ),
 }  # fmt: skip

@@ -20,6 +20,9 @@ class Avatar:
 
     def __init__(self, character: Character) -> None:
         """Find the bones; raise if required ones are missing."""
+        from footplant.live._bones import to_bones
+
+        self._convert = to_bones
         skeleton, roles = character.skeleton, character.require_roles()
         wanted = bones_of(skeleton, roles)
         bones: dict[str, int] = {}
@@ -40,8 +43,8 @@ class Avatar:
         self._joints = np.array(list(bones.values()))
         reference = humanoid.reference_world(skeleton, roles)[1][self._joints]
         self._back = np.ascontiguousarray(rotation.inverse(rotation.multiply(_HALF_TURN, reference)))
-        self._places = np.empty((1, len(skeleton), 3))
-        self._world = np.empty((1, len(skeleton), 4))
+        self._root, self._own = np.empty(3), np.empty((len(skeleton), 4))
+        self._places, self._world = np.empty((len(skeleton), 3)), np.empty((len(skeleton), 4))
         self.turns = np.empty((len(bones), 4))
         """(B, 4) world rotations of the bones from a T-pose that faces −z, after the last `pose`."""
         self.local = np.empty((len(bones), 7))
@@ -49,28 +52,18 @@ class Avatar:
 
     def pose(self, root: NDArray, rotations: NDArray) -> NDArray:
         """Convert a pose of the character, (3,) metres and (J, 4) local; return `local`."""
-        from footplant.kernels.fk import forward
-        from footplant.live._bones import to_bones
-
         skeleton = self.character.skeleton
-        forward(
-            skeleton.parents, skeleton.offsets[None], _frozen(root)[None], _frozen(rotations)[None], self._places,
-            self._world,
+        self._root[:], self._own[:] = root, rotations
+        self._convert(
+            skeleton.parents, skeleton.offsets, self._root, self._own, self._joints, self._above, self._back,
+            self._places, self._world, self.turns, self.local,
         )  # fmt: skip
-        to_bones(self._joints, self._above, self._back, self._places[0], self._world[0], self.turns, self.local)
         return self.local
 
     @property
     def places(self) -> NDArray:
         """(B, 3) metres: world positions of the bones after the last `pose`."""
-        return self._places[0, self._joints]
-
-
-def _frozen(array: NDArray) -> NDArray:
-    """Return a read-only view: kernels are compiled for arrays of motions, which are read-only."""
-    view = np.ascontiguousarray(array, float).view()
-    view.setflags(write=False)
-    return view
+        return self._places[self._joints]
 
 
 class RokokoJoints:

@@ -165,7 +165,7 @@ def _completed(plan: BonePlan, samples: Sequence[PoseSample], seen: NDArray, tar
         for bone in lacking:
             positions[bone] = scale * template[plan.names[bone]]
         rotations[lacking], present[lacking] = plan.t_pose[lacking], True
-        found.append(replace(sample, positions=positions, rotations=rotations, present=present))
+        found.append(sample._replace(positions=positions, rotations=rotations, present=present))
     return found
 
 

@@ -16,8 +16,7 @@ each with its own state. A puppeteer belongs to one thread: it has buffers for o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,8 +33,7 @@ LONGEST = 0.1
 """Seconds; a longer gap between frames counts as one of this length, so that it causes no large step."""
 
 
-@dataclass(frozen=True, eq=False)
-class PerformerFrame:
+class PerformerFrame(NamedTuple):
     """An incoming pose of the performer."""
 
     root: NDArray
@@ -48,8 +46,7 @@ class PerformerFrame:
     """(O, 7) transforms of the scene's objects: translation (3), metres, and rotation (4); None: identity."""
 
 
-@dataclass(frozen=True, eq=False)
-class PuppetPose:
+class PuppetPose(NamedTuple):
     """An outgoing pose of the character."""
 
     root: NDArray
@@ -74,8 +71,7 @@ class Filter(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class PuppeteerState:
+class PuppeteerState(NamedTuple):
     """State between frames."""
 
     filter: Any
@@ -111,7 +107,10 @@ class Puppeteer:
         fixed point of that scaling, metres. filter: of the frames; None: none. ground: what the target walks on, while
         the performer is on a level floor at height 0; None: on the same.
         """
+        from footplant.solve.ik.puppet._pose import advance
+
         self.performer, self.target, self.filter, self.ground = performer, target, filter, ground
+        self._advance = advance
         self.engine = PuppetEngine(performer, target, scene, scale=scale, about=about)
         self._tables = self.engine.packed()
         self._memory, self._limbs = self.engine.init()
@@ -131,32 +130,39 @@ class Puppeteer:
 
     def step(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[PuppeteerState, PuppetPose]:
         """Return the state after a frame, and the character's pose."""
-        from footplant.solve.ik.puppet._pose import NOT_FINITE, NOT_UNIT, advance
-
-        memory = state.filter
         if self.filter is not None:
-            memory, frame = self.filter.step(memory, self._checked(frame))
+            memory, frame = self.filter.step(state.filter, self._checked(frame))
+            state = state._replace(filter=memory)
         root = np.array(shaped(frame.root, (3,), "root", MotionError, finite=False), float)
         turns = np.array(shaped(frame.rotations, self._shape, "rotations", MotionError, finite=False), float)
+        seconds = real_number(frame.dt, "dt in seconds", MotionError)
+        return self.step_unchecked(state, root[None], turns[None], self._things(frame), seconds)
+
+    def step_unchecked(
+        self, state: PuppeteerState, root: NDArray, rotations: NDArray, things: NDArray | None, seconds: float
+    ) -> tuple[PuppeteerState, PuppetPose]:
+        """Take a frame like `step`, without the filter, for callers whose arrays are contiguous and can be written to.
+
+        root: (1, 3); rotations: (1, J, 4); things: as in `PerformerFrame`. What is not finite is refused here, too.
+        """
+        seconds = min(max(seconds, 1e-4), LONGEST)
         analysis, limbs, out = state.importance.copy(), state.limbs.copy(), np.empty(self._turns_at + 4 * self._joints)
-        iterations = advance(
-            *self._tables, analysis, self._memory.places, limbs, self._limbs.places, root[None], turns[None],
-            self._things(frame), _seconds(frame), out,
+        iterations = self._advance(
+            *self._tables, analysis, self._memory.places, limbs, self._limbs.places, root, rotations,
+            self._rest if things is None else things, seconds, out,
         )  # fmt: skip
-        if iterations == NOT_FINITE:
-            raise MotionError("expected a finite frame, got NaN or infinity")
-        if iterations == NOT_UNIT:
-            raise MotionError("expected a frame of unit quaternions, got other norms")
+        if iterations < 0:
+            _refuse(iterations)
         end = self._turns_at
         importance = Importance(out[3:7], out[12:end].reshape(8, -1), float(out[11]), out[7:11])
         pose = PuppetPose(out[:3], out[end:].reshape(-1, 4), importance, int(iterations))
         walked = None
         if self.ground is not None:
             walked, on, turned = self.ground.step(
-                state.ground, pose.root, pose.rotations, importance.scene[2:], _seconds(frame)
+                state.ground, pose.root, pose.rotations, importance.scene[2:], seconds
             )
             pose = PuppetPose(on, turned, importance, pose.iterations)
-        return PuppeteerState(memory, analysis, limbs, state.frames + 1, walked), pose
+        return PuppeteerState(state.filter, analysis, limbs, state.frames + 1, walked), pose
 
     def _checked(self, frame: PerformerFrame) -> PerformerFrame:
         """Return a frame if a filter may see it."""
@@ -175,14 +181,14 @@ class Puppeteer:
                 found[number] = poses[thing.name]
         return found
 
-    def _things(self, frame: PerformerFrame) -> NDArray:
-        return (
-            self._rest
-            if frame.things is None
-            else np.array(shaped(frame.things, self._rest.shape, "things", MotionError))
-        )
+    def _things(self, frame: PerformerFrame) -> NDArray | None:
+        return None if frame.things is None else np.array(shaped(frame.things, self._rest.shape, "things", MotionError))
 
 
-def _seconds(frame: PerformerFrame) -> float:
-    """Return a frame's duration, bounded away from 0 and by `LONGEST`."""
-    return min(max(real_number(frame.dt, "dt in seconds", MotionError), 1e-4), LONGEST)
+def _refuse(why: int) -> None:
+    """Raise the error for what the kernel says about a frame."""
+    from footplant.solve.ik.puppet._pose import NOT_FINITE
+
+    if why == NOT_FINITE:
+        raise MotionError("expected a finite frame, got NaN or infinity")
+    raise MotionError("expected a frame of unit quaternions, got other norms")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,8 +46,7 @@ class BonePlan:
         return len(self.names)
 
 
-@dataclass(frozen=True, eq=False)
-class PoseSample:
+class PoseSample(NamedTuple):
     """One skeleton at one moment, in metres, right-handed, y up."""
 
     plan: BonePlan

@@ -124,19 +124,16 @@ class _Shape:
         self.echoes = 0
         """Poses in a row in which it had the bytes of the pose before."""
         self.weights_at = np.array(list(self.expressions.values()), np.int64)
-        self._fixed = np.flatnonzero(fixed)
-        self._words = words[self._fixed]
-
-    def fits(self, words: NDArray, fresh: NDArray) -> int:
-        """Return whether the words of a datagram of the same length differ only in its numbers: see `_bones.fits`."""
-        from footplant.live._bones import fits
-
-        return fits(words, self._fixed, self._words, fresh, self.slots)
+        self.fixed = np.flatnonzero(fixed)
+        """Where the words are that are the same in every pose."""
+        self.words = words[self.fixed]
+        """These words."""
 
 
 def words_of(data: bytes | NDArray) -> NDArray:
-    """Return the bytes of a datagram, a multiple of four, as native words, or the other way round."""
-    return np.frombuffer(data, np.uint32).byteswap() if sys.byteorder == "little" else np.frombuffer(data, np.uint32)
+    """Return the bytes of a datagram, a multiple of four, as native words, or such words as those of a datagram."""
+    words = np.frombuffer(data, np.uint32) if isinstance(data, bytes) else data
+    return words.byteswap() if sys.byteorder == "little" else words
 
 
 def _name_at(data: bytes, start: int, end: int) -> tuple[str | None, int]:
@@ -158,6 +155,9 @@ class VmcReceiver:
 
     def __init__(self, actor: str = "") -> None:
         """Start without any knowledge of the sender."""
+        from footplant.live import _bones as kernels
+
+        self._fits, self._gather, self._from_unity = kernels.fits, kernels.gather, kernels.from_unity
         self.actor = actor
         self.ignored = 0
         """Invalid motion messages."""
@@ -185,24 +185,26 @@ class VmcReceiver:
         self._weights: dict[str, float] = {}
         self._expressions: dict[str, float] | None = None
         self._trackers: dict[str, NDArray] = {}
-        self._recent: deque[tuple[bytes, float]] = deque(maxlen=8)
+        self._recent: deque[bytes] = deque(maxlen=8)
+        self._arrivals: deque[float] = deque(maxlen=8)
+        """The last datagrams, and when they arrived."""
         self._shapes: dict[int, list[_Shape]] = {}
 
     def feed(self, data: bytes, now: float) -> list[PoseSample]:
         """Take a datagram that arrived at `now` (seconds, monotonic clock); return the poses that it completes."""
         done = self.poll(now)
         echo = math.inf
-        for seen, when in self._recent:
-            if data == seen:
-                echo = now - when
+        if data in self._recent:
+            echo = now - max(when for seen, when in zip(self._recent, self._arrivals) if seen == data)
         if echo < ECHO:
             self.duplicates += 1
             return done
-        self._recent.append((data, now))
+        self._recent.append(data)
+        self._arrivals.append(now)
         shapes = self._shapes.get(len(data), ())
         words = words_of(data) if shapes else _NO_WORDS
         for shape in shapes:
-            fit = shape.fits(words, self._fresh)
+            fit = self._fits(words, shape.fixed, shape.words, self._fresh, shape.slots)
             if fit:
                 done += self._take_known(shape, words.view(np.float32), now, echo < math.inf, fit == 2)
                 break
@@ -243,8 +245,6 @@ class VmcReceiver:
         Where every pose begins with a time, a datagram without one belongs to the pose that has begun: if there is
         none, it comes too late, and if its bones are there already, it is newer or an echo.
         """
-        from footplant.live._bones import gather
-
         done: list[PoseSample] = []
         time = None if shape.time_at is None else float(floats[shape.time_at])
         if time is not None and (self._is_late(time) or (echo and time == self._time and self._begun is None)):
@@ -269,7 +269,7 @@ class VmcReceiver:
                 done += self._flush()
             if self._begun is None:
                 self._headed = self._headed + 1 if headed else 0
-            whole = gather(floats, shape.rows, shape.slots, self._values, self._fresh, self._expected)
+            whole = self._gather(floats, shape.rows, shape.slots, self._values, self._fresh, self._expected)
             self._complete = whole and self._expects
             if self._begun is None:
                 self._begun = now
@@ -397,11 +397,9 @@ class VmcReceiver:
         """Return the bones that arrived since the last pose as a pose."""
         if self._begun is None:
             return []
-        from footplant.live._bones import from_unity
-
         count = len(PLAN)
         places, turns, present = np.empty((count, 3)), np.empty((count, 4)), np.empty(count, bool)
-        valid, invalid = from_unity(
+        valid, invalid = self._from_unity(
             self._values, self._fresh, self._age, FARTHEST, UNIT, EXPECTED_WITHIN, places, turns, present,
             self._expected,
         )  # fmt: skip
@@ -440,6 +438,9 @@ class VmcSender:
 
     def __init__(self, names: Sequence[str]) -> None:
         """names: Unity's bone names, in the order in which `encode` gets them."""
+        from footplant.live._bones import to_unity
+
+        self._write = to_unity
         self._names = tuple(names)
         self._lay_out(())
 
@@ -455,7 +456,8 @@ class VmcSender:
         for element in elements:
             place += 4 + len(element)
             starts.append(place)
-        self._floats = words_of(osc.bundle(elements)).copy().view(np.float32)
+        self._words = words_of(osc.bundle(elements)).copy()
+        self._floats = self._words.view(np.float32)
         self._time_at = starts[1] // 4 - 1
         bones = 3 + len(self._names)
         self._rows = np.array([end // 4 - 7 for end in starts[3:bones]], np.int64)
@@ -465,12 +467,10 @@ class VmcSender:
 
     def encode(self, bones: NDArray, time: float, expressions: Mapping[str, float] | None = None) -> bytes:
         """Return one datagram. bones: (B, 7) position (m) and rotation (w, x, y, z) in the parent, right-handed."""
-        from footplant.live._bones import to_unity
-
         if expressions is not None:
             if tuple(expressions) != self._expressions:
                 self._lay_out(tuple(expressions))
             self._floats[self._weights_at] = list(expressions.values())
-        to_unity(bones, self._rows, self._floats)
+        self._write(bones, self._rows, self._floats)
         self._floats[self._time_at] = time
-        return words_of(self._floats.view(np.uint32)).tobytes()
+        return words_of(self._words).tobytes()
