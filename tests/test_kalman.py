@@ -107,10 +107,23 @@ def test_still_poses_do_not_drift():
     assert np.abs(np.linalg.norm(shown[1], axis=-1) - 1.0).max() < 1e-12
 
 
+@pytest.mark.parametrize("count", [4, 5])
+def test_the_pose_is_led_to_measurements_behind_a_short_gap_once_their_velocity_is_known(count):
+    """What swings to and fro is lost where it turns round, for longer than is shown behind the measurements."""
+    sensors, swing, pace = SensorFilter.from_half_life(1, 0.002), 0.3, 2.0 * np.pi * 2.5
+    state, shown = sensors.init(), []
+    for frame in range(180):
+        seconds = frame / 60.0
+        if not 96 <= frame < 96 + count:
+            place = np.array([[swing * np.sin(pace * seconds), 0.0, 0.0]])
+            sensors.measure(state, place, rotation.identity(1), np.ones(1, bool), seconds)
+        shown.append(sensors.show(state, seconds - 0.04)[0][0, 0])
+    assert np.abs(np.diff(shown[60:], 2)).max() * 60.0**2 < 1.2 * swing * pace**2
+
+
 def covariances(state):
     """Return the newest covariances (2, N, 2, 2) of value and velocity: of positions, and of orientations."""
-    newest = [ring[np.arange(len(head)), head] for ring, head in zip(state.rings, state.heads, strict=True)]
-    return np.stack(newest)[..., kernel.COVARIANCE + np.array([[0, 1], [1, 2]])]
+    return state.rows[:, :, 0, kernel.COVARIANCE + np.array([[0, 1], [1, 2]])]
 
 
 @given(st.lists(st.floats(0.0, 0.3), min_size=5, max_size=40), st.integers(0, 2**31))

@@ -5,7 +5,8 @@ velocity. State and process noise (spectral density Q of a white acceleration):
 
     x = (value, velocity),  F = [[1, dt], [0, 1]],  Q [[dt³/3, dt²/2], [dt²/2, dt]]
 
-Measurements arrive with the times at which they were made and are kept, filtered, in a ring (`measure_channel`). What
+Measurements arrive with the times at which they were made and are kept, filtered, newest first, for as long as what is
+shown next may need them (`measure_channel`): a handful of rows, so that the caches hold those of many actors. What
 is shown at a time is the estimate of that time given all measurements, later ones included (Rauch, Tung & Striebel),
 and between two of them the cubic through their values and velocities, which is the model's own expectation
 (`show_channel`). Behind the newest measurement the shown value coasts: its velocity decays, then it is held, then it
@@ -26,16 +27,16 @@ UP_TO_SPEED = 0.05
 """Seconds for which the largest acceleration may have acted before a stream begins: 20 m/s. Without it, toes of a run
 at 120 Hz (13 m/s) are held back at first, and caught up with for half a second."""
 DEPTH = 32
-"""Measurements kept per channel: 64 ms at 500 Hz."""
+"""Measurements kept per channel at most: 64 ms at 500 Hz."""
 VALUE, SPEED, COVARIANCE, PREDICTED, TIME, WIDTH = 0, 4, 7, 10, 13, 14
 """Columns of a row: the value (3 or 4 numbers), its velocity (3), the covariance after the measurement and before it
 (each as three numbers: value, value with velocity, velocity), and when it was measured."""
 ACTIVITY, MISSING, COAST, EASE, EASE_TOTAL, OFFSET, OFFSET_SPEED, SHOWN_SPEED = 0, 1, 2, 3, 4, 5, 8, 11
-REJOIN, STREAK, CANDIDATE, CANDIDATE_TIME, GATED, MEMORY = 14, 15, 16, 20, 21, 22
+REJOIN, STREAK, CANDIDATE, CANDIDATE_TIME, GATED, COAST_FROM, MEMORY = 14, 15, 16, 20, 21, 22, 23
 """Columns of a channel's other state: ratio of its innovations to the expected ones; seconds since the last
 measurement; seconds of coasting, 0 while data is followed; seconds of easing left and in total; the offset that is
-eased out, and its velocity at the start; the velocity that is shown; whether the ring was begun anew after a gap;
-consecutive outliers, the last of them and its time; outliers in all."""
+eased out, and its velocity at the start; the velocity that is shown; whether the rows were begun anew after a gap;
+consecutive outliers, the last of them and its time; outliers in all; the last measurement before coasting."""
 LEAST_ACTIVITY, MOST_ACTIVITY = 0.15, 1e3
 """Bounds of the activity, by whose square the process noise is scaled."""
 SCRATCH = 22
@@ -49,7 +50,12 @@ SAME = 1e-9
 COAST_TRAVEL = 1.0
 """Metres or radians that a value coasts on at high speed; halved, punches stop short in gaps of two poses."""
 REJOIN_ROWS = 3
-"""Measurements after a gap before they are followed: a velocity takes that many."""
+"""Measurements after a gap that begins the rows anew before they are followed: a velocity takes that many."""
+SHORT_GAP = 0.12
+"""Seconds; behind a gap up to this length in which the shown value coasted, the second measurement is waited for before
+it is led to them. The velocity at the first one is that across the gap, and the second one corrects it within a frame:
+with 20 % of the datagrams lost, a punch then accelerates 1.28 instead of 1.00 times as much as without loss, at worst
+of eight draws. 0.06 changes nothing, 0.3 gives the same draws, but behind gaps of 0.2 s the value is led back later."""
 
 
 class ChannelModel(NamedTuple):
@@ -61,7 +67,7 @@ class ChannelModel(NamedTuple):
     """(N,) spectral density of the acceleration (Q)."""
     numbers: np.ndarray
     """(11,): averaging of activity, decay of velocity, holding, easing home, shortest and longest catching up, the gap
-    after which the ring begins anew (all seconds), the ratio of catching up to the gap, the outlier gate (metres or
+    after which the rows begin anew (all seconds), the ratio of catching up to the gap, the outlier gate (metres or
     radians, and per second²), and the outliers in a row that are believed."""
     home: np.ndarray
     """(N, 3 or 4) value shown before the first measurement and after long gaps."""
@@ -70,12 +76,10 @@ class ChannelModel(NamedTuple):
 class ChannelState(NamedTuple):
     """State of one channel of N sensors between frames."""
 
-    ring: np.ndarray
-    """(N, DEPTH, WIDTH)"""
-    heads: np.ndarray
-    """(N,) newest row."""
+    rows: np.ndarray
+    """(N, DEPTH, WIDTH) newest first. Rows behind the newest one that is not after what was shown mean nothing."""
     counts: np.ndarray
-    """(N,) rows filled."""
+    """(N,) measurements since the rows were begun, up to DEPTH."""
     memory: np.ndarray
     """(N, MEMORY)"""
 
@@ -161,7 +165,7 @@ def _correct(row, measured, noise, memory, share, turning):
 
 
 @uncounted_jit
-def _look_at(ring, head, count, when, result, turning):
+def _look_at(rows, count, when, result, turning):
     """Write the estimate at a time, smoothed by all rows since (Rauch, Tung & Striebel).
 
     result[:7] gets value and velocity; the rest of it, up to 18, is scratch. Between two rows it is the cubic through
@@ -169,14 +173,12 @@ def _look_at(ring, head, count, when, result, turning):
     """
     later, predicted = result[7:14], result[14:18]
     for k in range(7):
-        result[k] = ring[head, k]
-    index = head
-    for _ in range(count - 1):
-        after = ring[index]
+        result[k] = rows[0, k]
+    for older in range(1, count):
+        after = rows[older - 1]
         if after[TIME] <= when + SAME:
             return
-        index = (index - 1) % DEPTH
-        row = ring[index]
+        row = rows[older]
         dt = after[TIME] - row[TIME]
         for k in range(7):
             later[k] = result[k]
@@ -223,7 +225,7 @@ def _between_rows(result, later, u, dt, turning):
 
 @uncounted_jit
 def _begin(measured, when, noise, acceleration, row, own):
-    """Start a ring at a measurement (3 or 4,), of whose speed nothing is known; acceleration: the largest."""
+    """Make the first row of a measurement (3 or 4,), of whose speed nothing is known; acceleration: the largest."""
     for k in range(WIDTH):
         row[k] = 0.0
     for k in range(measured.shape[0]):
@@ -267,12 +269,26 @@ def _is_outlier(measured, before, row, own, gates, started, turning):
 
 
 @uncounted_jit
-def measure_channel(measured, present, when, model, state, turning):
+def _add(rows, row, count, shown):
+    """Put a row in front of the others (DEPTH, WIDTH), as far as they are needed for what is shown from now on."""
+    last = 0
+    while last < count - 1 and rows[last, TIME] > shown + SAME:
+        last += 1
+    for n in range(min(last, DEPTH - 2), -1, -1):
+        for k in range(WIDTH):
+            rows[n + 1, k] = rows[n, k]
+    for k in range(WIDTH):
+        rows[0, k] = row[k]
+
+
+@uncounted_jit
+def measure_channel(measured, present, when, shown, model, state, row, turning):
     """Take the measurements (N, 3 or 4) of one channel, made at a time; present: (N,) which sensors have one.
 
-    One that is not finite counts as absent; one that is not newer than the last is ignored.
+    One that is not finite counts as absent; one that is not newer than the last is ignored. shown: the time of what was
+    shown last; row: (WIDTH,) scratch.
     """
-    ring, heads, counts, memory = state.ring, state.heads, state.counts, state.memory
+    rows, counts, memory = state.rows, state.counts, state.memory
     settle, restart = model.numbers[0], model.numbers[6]
     gates = (model.numbers[8], model.numbers[9], model.numbers[10])
     size = 4 if turning else 3
@@ -284,28 +300,27 @@ def measure_channel(measured, present, when, model, state, turning):
             continue
         noise, density = model.noise[n], model.density[n]
         if counts[n] == 0:
-            _begin(measured[n], when, noise, gates[1], ring[n, 0], own)
-            heads[n], counts[n] = 0, 1
+            _begin(measured[n], when, noise, gates[1], rows[n, 0], own)
+            counts[n] = 1
             continue
-        before = ring[n, heads[n]]
+        before = rows[n, 0]
         dt = when - before[TIME]
         if dt <= SAME:
             continue
-        head = (heads[n] + 1) % DEPTH
-        row = ring[n, head]
-        _advance(before, row, dt, density * own[ACTIVITY] * own[ACTIVITY], turning)
         if dt > restart:
-            _begin(measured[n], when, noise, gates[1], row, own)
-            heads[n], counts[n], own[REJOIN] = head, 1, 1.0
+            _begin(measured[n], when, noise, gates[1], rows[n, 0], own)
+            counts[n], own[REJOIN] = 1, 1.0
             continue
+        _advance(before, row, dt, density * own[ACTIVITY] * own[ACTIVITY], turning)
         if _is_outlier(measured[n], before, row, own, gates, counts[n] == 1, turning):
             continue
-        heads[n], counts[n] = head, min(counts[n] + 1, DEPTH)
         if own[STREAK] > 0.0:
-            _begin(measured[n], when, noise, gates[1], row, own)
+            _begin(measured[n], when, noise, gates[1], rows[n, 0], own)
             counts[n], own[REJOIN] = 1, 1.0
             continue
         _correct(row, measured[n], noise, own, 1.0 - math.exp(-dt / settle), turning)
+        _add(rows[n], row, counts[n], shown)
+        counts[n] = min(counts[n] + 1, DEPTH)
 
 
 @uncounted_jit
@@ -354,14 +369,18 @@ def show_channel(when, dt, model, state, scratch, out, turning):
             for k in range(size):
                 out[n, k] = model.home[n, k]
             continue
-        ring, head = state.ring[n], state.heads[n]
-        newest, oldest = ring[head, TIME], ring[(head - count + 1) % DEPTH, TIME]
+        rows = state.rows[n]
+        newest, oldest = rows[0, TIME], rows[count - 1, TIME]
         own[MISSING] = max(when - newest, 0.0)
         waits = own[REJOIN] > 0.0 and (when < oldest - SAME or count < REJOIN_ROWS)
+        if own[COAST] > 0.0 and count > 1 and newest - own[COAST_FROM] < SHORT_GAP:
+            waits = waits or rows[1, TIME] <= own[COAST_FROM] + SAME
         if when > newest + SAME or waits:
             for k in range(size):
                 value[k] = out[n, k]
             _coast(value, own, dt, numbers, model.home[n], turning)
+            if own[COAST] == 0.0:
+                own[COAST_FROM] = newest
             own[COAST] += dt
             for k in range(size):
                 out[n, k] = value[k]
@@ -370,7 +389,7 @@ def show_channel(when, dt, model, state, scratch, out, turning):
             # also where nothing was shown in the gap, because we were stopped as well
             own[COAST] = max(own[COAST], dt)
         own[REJOIN] = 0.0
-        _look_at(ring, head, count, when, scratch, turning)
+        _look_at(rows, count, when, scratch, turning)
         own[EASE] = max(own[EASE] - dt, 0.0)
         if own[COAST] > 0.0:
             # the difference of what would be shown without the data from the data
@@ -396,27 +415,30 @@ def show_channel(when, dt, model, state, scratch, out, turning):
 
 
 @uncounted_jit
-def measure(positions, rotations, present, when, noise, density, numbers, homes, rings, heads, counts, memories):
+def measure(
+    positions, rotations, present, scratch, when, shown, noise, density, numbers, homes, rows, counts, memories
+):  # fmt: skip
     """Take the positions (N, 3) and rotations (N, 4) of all sensors: both channels, see `measure_channel`.
 
-    The rest are the arrays of `ChannelModel` and `ChannelState`, with the channels as leading axis. Flat arguments,
-    because passing a named tuple takes longer than the filter does.
+    scratch (SCRATCH,). The rest are the arrays of `ChannelModel` and `ChannelState`, with the channels as leading axis.
+    Flat arguments, because passing a named tuple takes longer than the filter does.
     """
+    row = scratch[:WIDTH]
     for channel in range(2):
         model = ChannelModel(noise[channel], density[channel], numbers[channel], homes[channel])
-        state = ChannelState(rings[channel], heads[channel], counts[channel], memories[channel])
+        state = ChannelState(rows[channel], counts[channel], memories[channel])
         if channel == 0:
-            measure_channel(positions, present, when, model, state, False)
+            measure_channel(positions, present, when, shown, model, state, row, False)
         else:
-            measure_channel(rotations, present, when, model, state, True)
+            measure_channel(rotations, present, when, shown, model, state, row, True)
 
 
 @uncounted_jit
-def show(positions, rotations, scratch, when, dt, noise, density, numbers, homes, rings, heads, counts, memories):
+def show(positions, rotations, scratch, when, dt, noise, density, numbers, homes, rows, counts, memories):
     """Write what all sensors show at a time, positions (N, 3) and rotations (N, 4): see `show_channel`, `measure`."""
     for channel in range(2):
         model = ChannelModel(noise[channel], density[channel], numbers[channel], homes[channel])
-        state = ChannelState(rings[channel], heads[channel], counts[channel], memories[channel])
+        state = ChannelState(rows[channel], counts[channel], memories[channel])
         if channel == 0:
             show_channel(when, dt, model, state, scratch, positions, False)
         else:
@@ -426,13 +448,16 @@ def show(positions, rotations, scratch, when, dt, noise, density, numbers, homes
 def _arrays():
     homes = np.zeros((2, 1, 4))
     homes[:, :, 0] = 1.0
-    rings = np.zeros((2, 1, DEPTH, WIDTH))
-    whole = np.zeros((2, 2, 1), np.int64)
     ones = np.ones((2, 1))
-    return ones, ones, np.ones((2, 11)), homes, rings, whole[0], whole[1], np.zeros((2, 1, MEMORY))
+    return (
+        ones, ones, np.ones((2, 11)), homes, np.zeros((2, 1, DEPTH, WIDTH)), np.zeros((2, 1), np.int64),
+        np.zeros((2, 1, MEMORY)),
+    )  # fmt: skip
 
 
 WARMUP = {
-    "measure": lambda: (np.zeros((1, 3)), np.ones((1, 4)), np.ones(1, bool), 0.01, *_arrays()),
+    "measure": lambda: (
+        np.zeros((1, 3)), np.ones((1, 4)), np.ones(1, bool), np.zeros(SCRATCH), 0.01, 0.0, *_arrays()
+    ),
     "show": lambda: (np.zeros((1, 3)), np.ones((1, 4)), np.zeros(SCRATCH), 0.01, 0.01, *_arrays()),
-}
+}  # fmt: skip

@@ -11,6 +11,7 @@ measurements since. Shown some time behind the measurements, it is a jitter buff
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,27 +77,25 @@ class FilterState:
     home: NDArray
     """(2, N, 4) positions (metres, in three columns) and orientations: shown before the first data, and where long gaps
     ease to."""
-    rings: NDArray
-    """(2, N, depth, width) positions and orientations: the last frames of each, see `_kalman`."""
-    heads: NDArray
-    """(2, N) the newest row of each ring."""
+    rows: NDArray
+    """(2, N, depth, width) positions and orientations: the last frames of each, newest first, see `_kalman`."""
     counts: NDArray
-    """(2, N) rows that are filled; 0 for a sensor that has sent nothing yet."""
+    """(2, N) frames of each since a gap, up to `depth`; 0 for a sensor that has sent nothing yet."""
     memories: NDArray
-    """(2, N, 22) activity, seconds without data, easing, outliers: see `_kalman`."""
+    """(2, N, 23) activity, seconds without data, easing, outliers: see `_kalman`."""
     shown: tuple[NDArray, NDArray]
     """(N, 3) metres and (N, 4): the last output."""
     scratch: NDArray
     """Scratch of the kernel."""
+    missing_at: int
+    """Column of `memories` for `missing`."""
     time: float = 0.0
     """Seconds: of the last output."""
 
     @property
     def missing(self) -> NDArray:
         """(N,) seconds since each sensor sent its position."""
-        from footplant.live._kalman import MISSING
-
-        return self.memories[0][:, MISSING]
+        return self.memories[0][:, self.missing_at]
 
     @property
     def outliers(self) -> int:
@@ -127,9 +126,14 @@ class SensorFilter:
     outliers: Outliers = field(default_factory=Outliers)
     _model: tuple[NDArray, NDArray, NDArray] = field(init=False, repr=False)
     """Variances (2, N), densities (2, N) and numbers (2, 11) of both channels: see `_kalman.ChannelModel`."""
+    _kernels: tuple[Callable, Callable] = field(init=False, repr=False)
+    """`measure` and `show` of `_kalman`."""
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
+        from footplant.live._kalman import measure, show
+
+        object.__setattr__(self, "_kernels", (measure, show))
         noise, acceleration = (
             np.array(real_array(value, what, MotionError))
             for value, what in ((self.noise, "noise"), (self.acceleration, "acceleration"))
@@ -212,12 +216,12 @@ class SensorFilter:
         home[0, :, :3], home[1] = places, turns
         return FilterState(
             home=home,
-            rings=np.zeros((2, count, kalman.DEPTH, kalman.WIDTH)),
-            heads=np.zeros((2, count), np.int64),
+            rows=np.zeros((2, count, kalman.DEPTH, kalman.WIDTH)),
             counts=np.zeros((2, count), np.int64),
             memories=np.zeros((2, count, kalman.MEMORY)),
             shown=(places.copy(), np.array(turns)),
             scratch=np.zeros(kalman.SCRATCH),
+            missing_at=kalman.MISSING,
             time=float(when),
         )
 
@@ -255,11 +259,9 @@ class SensorFilter:
         self, state: FilterState, positions: NDArray, rotations: NDArray, present: NDArray, when: float
     ) -> None:
         """Take one frame like `measure`, for callers whose arrays are contiguous and have the right shapes."""
-        from footplant.live._kalman import measure
-
-        measure(
-            positions, rotations, present, when, *self._model, state.home, state.rings, state.heads, state.counts,
-            state.memories,
+        self._kernels[0](
+            positions, rotations, present, state.scratch, when, state.time, *self._model, state.home, state.rows,
+            state.counts, state.memories,
         )  # fmt: skip
 
     def show(self, state: FilterState, when: float) -> tuple[NDArray, NDArray]:
@@ -268,14 +270,11 @@ class SensorFilter:
 
     def show_unchecked(self, state: FilterState, when: float) -> tuple[NDArray, NDArray]:
         """Return the estimate at a time like `show`, for callers whose time is a number."""
-        from footplant.live._kalman import show
-
         when = max(when, state.time)
         dt = min(when - state.time, 1.0)
         state.time = when
-        show(
-            *state.shown, state.scratch, when, dt, *self._model, state.home, state.rings, state.heads, state.counts,
-            state.memories,
+        self._kernels[1](
+            *state.shown, state.scratch, when, dt, *self._model, state.home, state.rows, state.counts, state.memories
         )  # fmt: skip
         return state.shown
 
