@@ -22,7 +22,7 @@ from footplant.live.clock import SenderClock
 from footplant.live.kalman import FilterState, Gaps, SensorFilter
 from footplant.live.performer import Performer
 from footplant.live.protocols.sample import BonePlan, PoseSample
-from footplant.live.puppeteer import PerformerFrame, Puppeteer, PuppetPose
+from footplant.live.puppeteer import Puppeteer, PuppetPose
 from footplant.live.settings import STREAM
 from footplant.skeleton import Character
 
@@ -90,6 +90,8 @@ class Shown(NamedTuple):
     """Seconds on our clock at which it is due."""
     expressions: Mapping[str, float] | None
     """Expression → weight, or None if the performer has sent none."""
+    bridged: bool = False
+    """Whether there was no data in time: it answers no datagram."""
 
 
 class Actor:
@@ -99,7 +101,10 @@ class Actor:
         self, target: Character, make: MakePuppeteer = Puppeteer, settings: ActorSettings | None = None, name: str = ""
     ) -> None:
         """make: builds the puppeteer once the performer is known."""
+        from footplant.live._bones import keep
+
         self.target, self.name, self.settings = target, name, settings or ActorSettings()
+        self._keep = keep
         self.number = 0
         """Index among the actors of a stage."""
         self._make = make
@@ -128,7 +133,7 @@ class Actor:
         """When the poses were made that have not been shown, seconds."""
         self._next = 0.0
         self._shown_at = 0.0
-        self._expressions: deque[tuple[float, Mapping[str, float]]] = deque()
+        self._expressions: deque[tuple[float, Mapping[str, float]]] = deque(maxlen=MOST_WAITING)
         self._tracked: deque[tuple[float, Mapping[str, NDArray]]] = deque(maxlen=MOST_WAITING)
         self.trackers: dict[str, NDArray] = {}
         """Name → (7,) position and rotation of tracked objects at the current pose."""
@@ -138,7 +143,8 @@ class Actor:
         self._memory: FilterState | None = None
         self._noise: NDArray | None = None
         """(N, 2) metres and radians; measured noise of the bones."""
-        self._local: NDArray = np.zeros((0, 4))
+        self._root, self._local = np.zeros((1, 3)), np.zeros((1, 0, 4))
+        """The performer's frame as the puppeteer takes it."""
         self._changed = 0
         self._last: PuppetPose | None = None
         self._fade: tuple[float, NDArray, NDArray] | None = None
@@ -153,7 +159,7 @@ class Actor:
 
     @property
     def _primary(self) -> Source:
-        if self._plan is not None and self._owner[0] >= 0:
+        if len(self.sources) > 1 and self._plan is not None and self._owner[0] >= 0:
             return self.sources[self._owner[0]]
         return self.sources[0] if self.sources else Source("nobody")
 
@@ -205,30 +211,21 @@ class Actor:
 
     def take(self, sample: PoseSample, source: Source, now: float) -> None:
         """Take a sample of a source that was completed at `now`."""
-        from footplant.live._bones import keep
-
         source.last = now
         arrived = now if sample.arrived is None else sample.arrived
-        has_bones = bool(sample.present.any())
-        if sample.expressions is not None:
-            # without bones there may be no stamps: expressions count from when they arrive
-            made = source.clock.made if has_bones else arrived
-            self._expressions.append((arrived if made is None else made, sample.expressions))
-            if len(self._expressions) > MOST_WAITING:
-                self._expressions.popleft()
+        has_bones = np.count_nonzero(sample.present) > 0
         if not has_bones:
-            if sample.trackers is not None:
-                self._tracked.append((arrived, sample.trackers))
+            # without bones there may be no stamps: what else is sent counts from when it arrives
+            self._file(sample, arrived)
             return
         source.samples += 1
         if self._plan is None or (sample.plan is not self._plan and sample.plan.names != self._plan.names):
             self._use_plan(sample.plan)
         before = source.clock.made
         made = source.clock.capture(sample.time, arrived)
-        if sample.trackers is not None:
-            self._tracked.append((made, sample.trackers))
+        self._file(sample, made)
         mine = self._claim(sample, source, now)
-        count, last_made = keep(
+        count, last_made = self._keep(
             sample.positions, sample.rotations, mine, self._limbs, now, made, self._seen, self._made, self._positions,
             self._rotations,
         )  # fmt: skip
@@ -251,6 +248,13 @@ class Actor:
             elif made != before:
                 self._times.append(made)
         self._schedule()
+
+    def _file(self, sample: PoseSample, made: float) -> None:
+        """Keep expressions and trackers of a sample until the pose of its time is shown."""
+        if sample.expressions is not None:
+            self._expressions.append((made, sample.expressions))
+        if sample.trackers is not None:
+            self._tracked.append((made, sample.trackers))
 
     def _measure_waits(self, clock: SenderClock, gap: float, made: float, now: float) -> None:
         """Tell the clock how long bones took until they could be used; lost ones are interpolated from this on.
@@ -304,7 +308,8 @@ class Actor:
         due, passed = self._next + self.delay, self._next - self._shown_at
         self._shown_at = self._next
         self._filter.show_unchecked(self._memory, self._next)
-        if self.missing > 1e-6:
+        bridged = self.missing > 1e-6
+        if bridged:
             self.missed += 1
         else:
             # whoever is lost for long stands up where it is
@@ -315,7 +320,7 @@ class Actor:
             self.trackers |= self._tracked.popleft()[1]
         pose = self._pose(passed)
         self._schedule()
-        return Shown(self.number, self, pose, due, self.expressions)
+        return Shown(self.number, self, pose, due, self.expressions, bridged)
 
     @property
     def missing(self) -> float:
@@ -401,7 +406,7 @@ class Actor:
             )
         self._shown_at = max(self._shown_at, made - self._primary.clock.period)
         self._memory = self._filter.init(performer.rest_positions, performer.home_rotations, self._shown_at)
-        self._local = np.empty((len(performer.character.skeleton), 4))
+        self._local = np.empty((1, len(performer.character.skeleton), 4))
         if self._plan is None:
             self._use_plan(performer.plan)
             self.performer = performer
@@ -413,11 +418,11 @@ class Actor:
         assert self.performer is not None
         assert self.puppeteer is not None
         assert self._memory is not None
-        root = self.performer.frame(*self._memory.shown, self._local)
+        self._root[0] = self.performer.frame(*self._memory.shown, self._local[0])
         if self.settings.in_place:
-            root = np.array([0.0, root[1], 0.0])
+            self._root[0, ::2] = 0.0
         things = self.puppeteer.things(self.trackers) if self.trackers else None
-        self.state, pose = self.puppeteer.step(self.state, PerformerFrame(root, self._local, max(passed, 1e-4), things))
+        self.state, pose = self.puppeteer.step_unchecked(self.state, self._root, self._local, things, passed)
         self.poses += 1
         self.importance = pose.importance
         if self._fade is not None:

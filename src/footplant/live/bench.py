@@ -11,9 +11,10 @@ import sys
 import time
 
 from footplant.live.actor import ActorSettings, MakePuppeteer, Shown
+from footplant.live.load import WARM
 from footplant.live.puppeteer import Puppeteer
 from footplant.live.rehearsal import rehearse
-from footplant.live.show import perform
+from footplant.live.show import Latencies, perform
 from footplant.live.stage import LiveStage, PoseEncoder
 from footplant.live.wire import LOOPBACK, Endpoint, Inlet, Outlet
 from footplant.skeleton import Character
@@ -53,7 +54,9 @@ def measure(
     """Drive actors by a load generator in its own process; load: further options of `footplant.live.load`.
 
     p50_ms and p99_ms are measured by the load generator, from before it sends a pose to after it receives the answer;
-    within_… are measured here, from receiving the datagram to handing the answer to the system.
+    within_… are measured here, from when the datagram was received, or its pose was due, to handing the answer to the
+    system. Both without the first seconds, in which tables are built; missed, the poses that had no data in time, and
+    cpu_share also without the end.
     """
     inlet = Inlet(Endpoint("vmc", LOOPBACK, 0))
     out = free_ports(actors)
@@ -65,18 +68,21 @@ def measure(
         sys.executable, "-m", "footplant.live.load", "--in-port", str(inlet.port), "--out-port", str(out),
         "--actors", str(actors), "--seconds", str(seconds), *load,
     ]  # fmt: skip
-    looks: list[tuple[float, float, float]] = []
-    """Seconds, seconds of CPU time, and megabytes."""
+    looks: list[tuple[float, float, float, int]] = []
+    """Seconds, seconds of CPU time, megabytes, and poses without data."""
     ended = False
 
     def send(shown: Shown, _: bool) -> None:
         pose, number = shown.pose, shown.number
         outlet.send(encoders[number].encode(pose.root, pose.rotations, shown.time, shown.expressions), number)
 
-    def status(_) -> None:
+    def status(latencies: Latencies) -> None:
         nonlocal ended
         ended = process.poll() is not None
-        looks.append((time.perf_counter(), time.process_time(), resident_megabytes()))
+        if stage.now < WARM:
+            latencies.count = 0
+        missed = sum(actor.missed for actor in stage.actors)
+        looks.append((time.perf_counter(), time.process_time(), resident_megabytes(), missed))
 
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -93,13 +99,13 @@ def measure(
     poses = sum(actor.poses for actor in stage.actors)
     # without the start, when the load is not there yet and tables are built, and without the end
     settled = looks[int(0.3 * len(looks)) : -3] or looks
-    (first, used_first, size_first), (last, used_last, size_last) = settled[0], settled[-1]
+    (first, used_first, size_first, missed_first), (last, used_last, size_last, missed_last) = settled[0], settled[-1]
     results |= {
         "within_p50_ms": 1e3 * latencies.percentile(50),
         "within_p99_ms": 1e3 * latencies.percentile(99),
         "cpu_share": (used_last - used_first) / max(last - first, 1e-9),
         "poses": poses,
-        "missed": sum(actor.missed for actor in stage.actors),
+        "missed": missed_last - missed_first,
         "clock_jumps": sum(actor.clock.jumps for actor in stage.actors),
         "memory_growth_mb": size_last - size_first,
     }

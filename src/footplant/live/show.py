@@ -40,7 +40,8 @@ buffers: with the latest alone, of 32 actors at 60 Hz on one core 8 % of the pos
 
 @dataclass
 class Latencies:
-    """The most recent latencies, seconds: from when a pose was due, or its datagram arrived, to when it was sent."""
+    """The most recent latencies, seconds: from when a pose was due, or its datagram arrived, to when it was sent. Poses
+    that answer no datagram do not count."""
 
     values: NDArray = field(default_factory=lambda: np.zeros(MOST_LATENCIES))
     count: int = 0
@@ -97,8 +98,9 @@ def perform(
             latest = {pose.number: pose for pose in poses}
             for pose in poses:
                 send(pose, pose is latest[pose.number])
-                due = begun + pose.time
-                latencies.add(time.perf_counter() - (due if completed is None else max(due, completed)))
+                if not pose.bridged:
+                    due = begun + pose.time
+                    latencies.add(time.perf_counter() - (due if completed is None else max(due, completed)))
         if status is not None and now - shown > STATUS_EVERY:
             status(latencies)
             shown = now
