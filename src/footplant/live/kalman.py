@@ -33,9 +33,9 @@ class Gaps:
 
     fade: float = 0.15
     """Seconds in which the velocity decays to 1/e without data: the motion continues a little, then stops. With 20 % of
-    the datagrams lost, a kick and a punch (eight draws each, `benchmarks/live_wire.py --simulate`) accelerate at worst
-    by 1.36 and 1.28 times as much, in the median by 1.21 and 0.99. At 0.06 that is 1.28 and 1.26 at worst, but after a
-    gap of 0.2 s a runner's hips catch up 1.6 times as fast as they run, not 1.5 at most."""
+    the datagrams lost, a kick, a punch and a run (eight draws each, `benchmarks/live_wire.py --simulate`) accelerate at
+    worst by 1.34, 1.00 and 1.32 times as much, in the median by 1.11, 0.99 and 1.13. At 0.1 that is 1.30, 1.00 and 1.32
+    at worst; at 0.06 a runner's hips catch up 1.6 times as fast as they run after a gap of 0.2 s, not 1.5 at most."""
     hold: float = 3.0
     """Seconds without data after which the character eases to its home pose; infinity: never."""
     ease: float = 2.0
