@@ -277,9 +277,9 @@ def best_limbs(model, goals, centers, places) -> float:
     data, found = mujoco.MjData(model), []
     for posture in (ROBOT_SETTINGS.guess_posture, ROBOT_SETTINGS.posture):
         settings = replace(
-            ROBOT_SETTINGS, pelvis=1e-3, ankle=1e-6, pelvis_turn=100.0, chest_turn=100.0, foot_turn=1e-5,
-            hand_turn=1e-5, head_turn=1e-5, posture=1e-5, guess_posture=posture, smooth=1e-4, smooth_base=1e-4,
-            balance=0, near=-1.0,
+            ROBOT_SETTINGS, pelvis=1e-3, ankle=1e-6, pelvis_turn=100.0, chest_turn=100.0, waist_turn=100.0,
+            foot_turn=1e-5, hand_turn=1e-5, head_turn=1e-5, posture=1e-5, guess_posture=posture, smooth=1e-4,
+            smooth_base=1e-4, balance=0, near=-1.0,
         )  # fmt: skip
         motion = RobotMotion(goals.body.mechanism, solve_robot(alone, settings).states, goals.fps)
         ends = {name: np.zeros((len(motion), 3)) for name in centers}

@@ -235,6 +235,36 @@ def test_without_arms():
     assert "the robot has no left arm, right arm, neck" in made.report.notes
 
 
+def short_walk():
+    clip = footplant.load("sample:walk")
+    return replace(clip, motion=clip.motion[:120].resample(30.0))
+
+
+def test_ankles_that_yaw_do_not_roll():
+    """A second hinge about the upright lays no foot flat: hips stay where they are, and feet stand on an edge."""
+    yaw = OWN
+    for side in ("left", "right"):
+        yaw = yaw.replace(f'name="{side}_ankle_roll" axis="1 0 0"', f'name="{side}_ankle_roll" axis="0 0 1"')
+    body = robot_body(parse_mechanism(yaw.encode()))
+    assert not body.rolls("left")
+    assert not body.rolls("right")
+    quality = retarget_robot(short_walk(), body).quality
+    assert quality.worst_drift < 0.5
+    assert quality.limb_error < 2.0
+    assert quality.jerk < 250.0
+
+
+def test_a_waist_turns_for_arms():
+    """Arms that do not swing back far turn the waist, as the objective weighs them."""
+    held = OWN.replace('name="waist_yaw" axis="0 0 1"', 'name="waist_pitch" axis="0 1 0"')
+    for side in ("left", "right"):
+        name = f'name="{side}_shoulder_pitch" axis="0 1 0"'
+        held = held.replace(name, f'{name} range="-2 0.05"')
+    made = retarget_robot(short_walk(), parse_mechanism(held.encode()))
+    assert made.quality.limb_error < 2.2
+    assert made.quality.worst_drift < 0.5
+
+
 def test_mirrored_axes():
     """A hinge that turns the other way changes signs, and nothing else."""
     turned = OWN.replace(
@@ -465,3 +495,18 @@ def test_a_real_robot_jumps():
     assert quality.deepest < 2.0
     assert quality.limb_error < 3.0
     assert (quality.ranges_broken, quality.jumps) == (0, 0)
+
+
+@pytest.mark.skipif(not G1.exists(), reason="no real robots")
+def test_slow_knees_crawl():
+    """Steps of the solver that plants and slow knees make long do not lose the posture: limbs do not overlap."""
+    path = shared_data("bvh", "cmu", "111_03.bvh")
+    if not path.exists():
+        pytest.skip("no real clips")
+    clip = footplant.load(path)
+    clip = replace(clip, motion=clip.motion[4:].resample(30.0)[:300])
+    quality = retarget_robot(clip, shared_data("robots", "pybullet_humanoid.urdf")).quality
+    assert quality.worst_drift < 0.5
+    assert quality.deepest < 2.0
+    assert quality.colliding <= 0.005
+    assert (quality.ranges_broken, quality.speeds_broken, quality.jumps) == (0, 0, 0)

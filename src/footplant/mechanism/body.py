@@ -43,6 +43,8 @@ STANDING_ERROR = 0.07
 """Direction cosines; a rest pose whose legs or soles are further from vertical is replaced by one that stands."""
 MOST_SLOPE = 0.6
 """Cosine of the largest angle between the underside of a foot and the ground in the file's pose."""
+ROLL_SHARE = 0.7
+"""Cosine of the largest angle between the line from heel to toe and what the ankle's axes span, for one that rolls."""
 FOOT_SHARES = (-0.28, 0.72, 0.27, 0.2)
 """Heel, toe, height of the ankle over the sole and half width, for a foot without solids, as multiples of a quarter of
 the leg: human proportions."""
@@ -108,8 +110,16 @@ class RobotBody:
         return SolidTable(self.links)
 
     def rolls(self, side: str) -> bool:
-        """Return whether an ankle turns both ways. Without a roll, a foot lies flat only below its hip."""
-        return len(self.groups[f"{side}_ankle"]) > 1
+        """Return whether an ankle turns its foot about the line from heel to toe, and not only about other axes.
+
+        Without that roll, a foot lies flat only below its hip.
+        """
+        sole, turns = self.soles[side], self.links.rest[1]
+        line = turns[sole.link] @ (sole.toe - sole.heel)
+        axes = [turns[hinge + 1] @ self.links.axes[hinge + 1] for hinge in self.groups[f"{side}_ankle"]]
+        # least squares: the share of that line which the axes span
+        span = np.linalg.lstsq(np.stack(axes, axis=1), line, rcond=None)[0] @ np.stack(axes)
+        return float(np.linalg.norm(span)) > ROLL_SHARE * float(np.linalg.norm(line))
 
 
 def robot_body(mechanism: Mechanism, corrections: Mapping[str, tuple[str, ...]] | None = None) -> RobotBody:

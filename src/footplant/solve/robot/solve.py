@@ -7,8 +7,8 @@ Unknowns of each frame are the base (6) and every hinge (D).
     subject to planted heels and toes at their places, feet flat where both are planted,
                every solid above the ground, solids apart, lower ≤ q ≤ upper, |D¹q| ≤ speed
 
-Arms and head depend on the trunk, but nothing else depends on them. So base, waist and legs are solved first, then each
-arm and the neck given those: the matrix of a step is factored in O(frames · n³), and n is a third. Limbs and turns
+Legs depend on the base, but not on what the waist carries. So base, waist and legs are solved first, then waist, arms
+and neck given base and legs: the matrix of a step is factored in O(frames · n³), and n is two thirds. Limbs and turns
 belong to the stage that moves them. Arms and head are sketched before, for the trunk is balanced under their weight.
 """
 
@@ -30,8 +30,15 @@ from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
 from footplant.solve.robot.steps_apart import steps_apart
 
 SKETCH_STEPS = 2
-"""Gauss–Newton steps of arms and head before the trunk. Without, the trunk is balanced under arms that move otherwise
-in the end: the zero-moment point of six walks on a G1 is outside its feet in 18 % of the frames, with them in 9 %."""
+"""Gauss–Newton steps of waist, arms and head before the trunk. Without, the trunk is balanced under arms that move
+otherwise in the end: the zero-moment point of six walks on a G1 is outside its feet in 18 % of the frames, with them in
+9 %."""
+DAMPING = 1e-3
+"""Least weight that keeps a step short (Levenberg–Marquardt), per square radian or metre. It rises tenfold after a step
+that is longer than allowed, and falls likewise. Knees of half a radian per second (PyBullet's humanoid) that crawl
+(111_03) ask for steps of 65 radians between their plants. With the least weight alone, the posture is lost in them: of
+eight starts of that clip, each a frame later, solids overlap in 0.7 to 5 % of the frames of all eight, and in more than
+0.5 % of one if the weight rises. Matrices are factored half as often."""
 PALM_FRAMES = 3
 """Frames: a hand that would rest for less is let go."""
 FEET = 4
@@ -62,18 +69,14 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
     states = problem.first_guess()
     problem.move_steps_apart(states)
     plants = problem.goals.plants
-    trunk, *outer = [problem.columns(hinges, base=not number) for number, hinges in enumerate(problem.stages())]
-    factored = 0
+    trunk, upper = problem.columns(problem.lower_hinges, base=True), problem.columns(problem.upper_hinges, base=False)
     # arms and head weigh as much as they do in the end: the trunk is balanced under them
-    for columns in outer:
-        factored += problem.solve_stage(states, columns, apart=False, steps=SKETCH_STEPS)[1]
+    factored = problem.solve_stage(states, upper, apart=False, steps=SKETCH_STEPS)[1]
     taken, times = problem.solve_trunk(states, trunk)
     problem.keep_palms_in_reach(states)
-    factored += times
-    for columns in outer:
-        factored += problem.solve_stage(states, columns)[1]
-        if problem.keep_palms_clear(states, columns):
-            factored += problem.solve_stage(states, columns)[1]
+    factored += times + problem.solve_stage(states, upper)[1]
+    if problem.keep_palms_clear(states):
+        factored += problem.solve_stage(states, upper)[1]
     angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
     return RobotSolution(
         np.concatenate([states[:, :7], angles], axis=1), taken, factored, plants, problem.palms, problem.let_go
@@ -112,30 +115,41 @@ class _Problem:
         columns[free] = np.arange(len(free))
         return columns
 
-    def stages(self) -> list[list[int]]:
-        """Return the hinges that are solved together, one list per stage; the base belongs to the first."""
-        groups = self.body.groups
-        outer: list[list[int]] = []
+    @cached_property
+    def arms(self) -> dict[str, list[int]]:
+        """Return the hinges of each arm, its hand's among them."""
+        parts = ("shoulder", "elbow", "wrist")
+        found = {}
         for side in SIDES:
-            arm = [hinge for part in ("shoulder", "elbow", "wrist") for hinge in groups.get(f"{side}_{part}", ())]
-            arm += self._below(arm)
+            arm = [hinge for part in parts for hinge in self.body.groups.get(f"{side}_{part}", ())]
             if arm:
-                outer.append(sorted(set(arm)))
-        neck = list(groups.get("neck", ()))
-        if neck:
-            outer.append(neck)
-        taken = {hinge for each in outer for hinge in each}
-        first = [hinge for hinge in range(len(self.mechanism.joints)) if hinge not in taken]
-        return [first, *outer]
+                found[side] = sorted({*arm, *(link - 1 for link in np.flatnonzero(self.carried_by(arm)).tolist())})
+        return found
 
-    def _below(self, hinges: list[int]) -> list[int]:
-        """Return the hinges that hang on others: fingers."""
-        moved = {hinge + 1 for hinge in hinges}
-        return [
-            link - 1
-            for link in range(1, len(self.links.parents))
-            if any(self.links.paths[0][link, k] in moved for k in range(self.links.paths[1][link]))
-        ]
+    @cached_property
+    def lower_hinges(self) -> list[int]:
+        """Return the hinges that are solved with the base: waist, legs and all that belongs to no other part."""
+        outer = {*self.body.groups.get("neck", ()), *(hinge for arm in self.arms.values() for hinge in arm)}
+        return [hinge for hinge in range(len(self.mechanism.joints)) if hinge not in outer]
+
+    @cached_property
+    def upper_hinges(self) -> list[int]:
+        """Return the hinges that are solved after them: arms, neck, and the waist once more, unless it moves legs.
+
+        A waist that stays leaves to the arms what their ranges forbid: upper arms of an iCub, which swing back by no
+        more than 5°, are off by 6.4° in a walk (02_01), and by 4.5° if its waist turns for them.
+        """
+        outer = [*self.body.groups.get("neck", ()), *(hinge for arm in self.arms.values() for hinge in arm)]
+        waist = list(self.body.groups.get("waist", ()))
+        legs = any(self.carried_by(waist)[self.body.soles[side].link] for side in SIDES)
+        return sorted({*outer, *(waist if self.arms and not legs else ())})
+
+    def carried_by(self, hinges: list[int]) -> NDArray:
+        """Return the links (L,), bool, that any of some hinges moves."""
+        moves = np.zeros(len(self.links.parents), bool)
+        moves[[hinge + 1 for hinge in hinges]] = True
+        paths, depths = self.links.paths
+        return np.array([moves[paths[link, :depth]].any() for link, depth in enumerate(depths)])
 
     def _soft(self):
         goals, body, s, leg = self.goals, self.body, self.settings, self.leg
@@ -260,7 +274,7 @@ class _Problem:
         feet = self.hard._replace(hold_weights=self._of_feet())
         drawn = np.full(joints, self.settings.guess_posture)
         loose = drawn.copy()
-        loose[self.stages()[0]] = self.settings.posture
+        loose[self.lower_hinges] = self.settings.posture
         # legs follow more closely if little draws them, unless they are led astray: the guess that does is taken
         guesses = []
         for weights in (loose, drawn):
@@ -378,7 +392,7 @@ class _Problem:
             return 0, 0
         own, moved = self.own_links(columns), self.moved(columns)
         # a neck does not lift its head out of the floor: that is the trunk's to do
-        kept = (own | self.on_neck)[self.hard.floor_links]
+        kept = (own | self.carried_by(list(self.body.groups.get("neck", ()))))[self.hard.floor_links]
         hard = self.hard._replace(
             floor_links=self.hard.floor_links[kept], floor_places=np.ascontiguousarray(self.hard.floor_places[kept]),
             floor_radii=self.hard.floor_radii[kept], floor_levels=np.zeros((frames, int(kept.sum()))),
@@ -387,6 +401,8 @@ class _Problem:
         if columns[0] >= 0:
             # arms, which come later, reach for palms: the trunk does not give way to them
             hard = hard._replace(hold_weights=self._of_feet())
+        else:
+            soft.turn_weights[:, soft.turn_links == self.body.chest] = s.waist_turn
         points = len(hard.floor_links)
         room = kernel.Room(
             np.empty((frames, count, count)), np.empty((frames, count)), np.empty((frames * count, 2 * count + 1)),
@@ -405,6 +421,7 @@ class _Problem:
             if column >= 0:
                 bend[column] = self.bend[unknown]
         factored = shifted = 0
+        damping = DAMPING
         for number in range(balance + s.steps if steps is None else steps):
             if number and shifted == number - 1 < balance:
                 longest = self.shift_to_balance(states)
@@ -419,12 +436,16 @@ class _Problem:
                 touching, room, rows,
             )  # fmt: skip
             kernel.add_smoothness(columns, bend, states, self.reference, room.vectors)
-            times = kernel.step(columns, hard, states, rows, room, bend, self._damping(number - shifted), s.rounds)
+            # more and more where steps do not settle
+            least = DAMPING if number - shifted < 5 else 1e-2 * 4.0 ** (number - shifted - 5)
+            times = kernel.step(columns, hard, states, rows, room, bend, max(damping, least), s.rounds)
             if times < 0:
                 break
             factored += times
             kernel.remember(rows, touching)
-            longest = kernel.move(states, columns, room.change, 0.5 if number < 4 else 0.2)
+            allowed = 0.5 if number < 4 else 0.2
+            longest = kernel.move(states, columns, room.change, allowed)
+            damping = 10.0 * damping if longest > allowed else max(0.1 * damping, DAMPING)
             if (longest < s.settled and shifted < max(number, 1)) or number - shifted == s.steps:
                 break
         return number + 1, factored
@@ -464,19 +485,20 @@ class _Problem:
                 self.hard.hold_weights[start:end, numbers[palm.side]] = self.palm_weight
         self.palms = tuple(kept)
 
-    def keep_palms_clear(self, states: NDArray, columns: NDArray) -> bool:
+    def keep_palms_clear(self, states: NDArray) -> bool:
         """Let go of a hand where its arm, solved, is in the body; return whether one was, so that it is solved again.
 
         Of each contact the longest run of frames is kept that is clear of the body.
         """
-        moved = np.asarray(self.moved(columns).any(axis=1))
         found = self.solids.near(*self.links.pose(states), -0.001)
-        hit = np.zeros(len(states), bool)
-        hit[found.frames[moved[found.links[:, 0]] != moved[found.links[:, 1]]]] = True
+        hits = {}
+        for side, hinges in self.arms.items():
+            arm, hits[side] = self.carried_by(hinges), np.zeros(len(states), bool)
+            hits[side][found.frames[arm[found.links[:, 0]] != arm[found.links[:, 1]]]] = True
         kept = []
         for palm in self.palms:
-            frames = slice(palm.start, palm.end)
-            if not moved[self.body.centers[f"{palm.side}_wrist"].link] or not hit[frames].any():
+            frames, hit = slice(palm.start, palm.end), hits[palm.side]
+            if not hit[frames].any():
                 kept.append(palm)
                 continue
             number = FEET + self.hands.index(palm.side)
@@ -495,11 +517,6 @@ class _Problem:
         places = at[:, hard.floor_links] + np.einsum("fpij,pj->fpi", turn[:, hard.floor_links], hard.floor_places)
         heights = self.goals.ground_heights(places[..., :2].reshape(-1, 2)).reshape(places.shape[:2])
         hard.floor_levels[:] = np.minimum(heights, places[..., 2] - hard.floor_radii + self.settings.rise)
-
-    @staticmethod
-    def _damping(number: int) -> float:
-        """Return the weight that keeps a step short: more and more where steps do not settle."""
-        return 1e-3 if number < 5 else 1e-2 * 4.0 ** (number - 5)
 
     def near_pairs(self, states: NDArray, own: NDArray, moved: NDArray):
         """Return solids that are near each other, where the unknowns of a stage move one of them against the other.
@@ -540,14 +557,6 @@ class _Problem:
         paths, depths = self.links.paths
         fixed = np.concatenate([[False], columns[6:] < 0])
         return np.array([not fixed[paths[link, :depth]].any() for link, depth in enumerate(depths)])
-
-    @cached_property
-    def on_neck(self) -> NDArray:
-        """Return the links (L,), bool, that the neck carries."""
-        neck = np.zeros(len(self.links.parents), bool)
-        neck[[hinge + 1 for hinge in self.body.groups.get("neck", ())]] = True
-        paths, depths = self.links.paths
-        return np.array([neck[paths[link, :depth]].any() for link, depth in enumerate(depths)])
 
     def moved(self, columns: NDArray) -> NDArray:
         """Return which of the free hinges move each link (L, D), bool."""
