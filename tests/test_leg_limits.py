@@ -64,13 +64,14 @@ def test_twist_beyond_an_ankles_limit_goes_to_the_knee_and_moves_no_joint():
 def test_a_foot_bent_up_too_far_asks_the_hips_back_and_one_within_its_limits_asks_nothing():
     motion, own, character = turned_foot("x", -70.0)
     legs, planted = legs_of(character), np.ones((2, 20), bool)
-    assert shank_rows(Kinematics(own), character, legs, planted, own) is None
-    directions, least = shank_rows(Kinematics(motion), character, legs, planted, own)
+    assert shank_rows(Kinematics(own), character, legs, planted, own) == (None, False)
+    (directions, least), broken = shank_rows(Kinematics(motion), character, legs, planted, own)
+    assert broken
     assert np.isfinite(least[0]).all()
     assert not np.isfinite(least[1]).any()
     vector = Kinematics(motion).positions[:, legs[0].upper] - Kinematics(motion).positions[:, legs[0].end]
     assert (least[0] > (directions[0] * vector).sum(axis=1)).all()
-    assert shank_rows(Kinematics(motion), character, legs, ~planted, own) is None
+    assert shank_rows(Kinematics(motion), character, legs, ~planted, own) == (None, False)
 
 
 def test_derivatives_of_anatomical_turns_are_those_of_finite_differences():
@@ -106,7 +107,8 @@ def test_a_thigh_lifted_too_far_is_lowered_to_the_hip_joints_limit_by_the_legs_v
     legs, kinematics = legs_of(character), Kinematics(motion)
     hip = legs[0].upper
     assert np.degrees(limit_violations(character, motion.rotations)[:, hip].min()) > 10.0
-    rows = thigh_rows(kinematics, character, legs, own)
+    rows, broken = thigh_rows(kinematics, character, legs, own)
+    assert broken
     assert np.isfinite(rows[1][0]).all()
     assert not np.isfinite(rows[1][1]).any()
     feet = tuple(
@@ -122,6 +124,19 @@ def test_a_thigh_lifted_too_far_is_lowered_to_the_hip_joints_limit_by_the_legs_v
 
 def test_a_hip_joint_may_be_as_far_beyond_its_limit_as_the_references_own():
     motion, _, character = lifted_thigh(155.0)
-    assert thigh_rows(Kinematics(motion), character, legs_of(character), motion) is None
+    assert thigh_rows(Kinematics(motion), character, legs_of(character), motion) == (None, False)
     within, own, _ = lifted_thigh(100.0)
-    assert thigh_rows(Kinematics(within), character, legs_of(character), own) is None
+    assert thigh_rows(Kinematics(within), character, legs_of(character), own) == (None, False)
+
+
+def test_rows_of_an_earlier_pose_are_asked_again_as_seen_from_the_next_one():
+    beyond, own, character = lifted_thigh(155.0)
+    within, _, _ = lifted_thigh(130.0)
+    legs, kinematics = legs_of(character), Kinematics(within)
+    earlier, _ = thigh_rows(Kinematics(beyond), character, legs, own)
+    (along, least), broken = thigh_rows(kinematics, character, legs, own, earlier)
+    assert not broken
+    vector = kinematics.positions[:, legs[0].upper] - kinematics.positions[:, legs[0].end]
+    # 10° are left to the limit
+    assert (least[0] < (along[0] * vector).sum(axis=1) - 0.01).all()
+    assert np.isfinite(least[0]).all()

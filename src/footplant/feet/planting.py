@@ -27,7 +27,7 @@ from footplant.solve.body_above_ground import hip_heights, knee_rows
 from footplant.solve.dynamics import Dynamics, Physics, dynamics_of
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Limb
-from footplant.solve.leg_limits import shank_rows, thigh_rows, twist_shanks
+from footplant.solve.leg_limits import Rows, shank_rows, thigh_rows, twist_shanks
 from footplant.solve.legs import LEG_SETTINGS, SIDES, FootCurve, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
 from footplant.solve.methods import NAMES, method_of
@@ -58,22 +58,23 @@ class PlantedFeet:
     """Metres; largest distance of an ankle from its place: 0 unless out of reach."""
 
 
-Rows = tuple[NDArray, NDArray]
-"""Unit directions (…, 3), and the least extent (…,) along them, metres; −∞ where nothing is asked."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Bounds:
-    """Rows for what an earlier solve left beyond its bounds; rows of earlier ones stay where nothing more is asked."""
+    """Rows for what an earlier solve left beyond its bounds; rows of earlier ones stay where nothing more is asked.
+
+    Those of joint limits are asked anew in every round, as seen from there.
+    """
 
     within: Mapping[str, tuple[NDArray, NDArray]] | None = None
     """Side → world rotations (F, 4) of a foot that was beyond its ankle's limits, and the nearest ones within them."""
     apart: Rows | None = None
     """Of the left ankle, relative to the right one: legs are outside each other."""
     shanks: Rows | None = None
-    """Of the legs' vectors: ankles of planted feet are within their limits, knees above the ground."""
+    """Of the legs' vectors: ankles of planted feet are within their limits."""
     thighs: Rows | None = None
     """Of the legs' vectors: hip joints are within their limits."""
+    knees: Rows | None = None
+    """Of the legs' vectors: knees are above the ground."""
     high: NDArray | None = None
     """(F,) least height of the middle of the hip joints: trunk and head are above the ground."""
 
@@ -86,14 +87,15 @@ class _Bounds:
         own: the reference motion, whose own excess over limits is allowed. planted: (2, F). other_body: whether the
         reference was recorded on another body, which may be thinner.
         """
-        apart = high = None
+        apart = knees = high = None
         # what the knee can turn instead is asked of nobody else
         twisted = twist_shanks(posed.motion, character, legs, own)
-        shanks = shank_rows(posed if twisted is posed.motion else Kinematics(twisted), character, legs, planted, own)
-        thighs = thigh_rows(posed, character, legs, own)
+        seen = posed if twisted is posed.motion else Kinematics(twisted)
+        shanks, lean = shank_rows(seen, character, legs, planted, own, self.shanks)
+        thighs, lift = thigh_rows(posed, character, legs, own, self.thighs)
         if other_body:
             apart = legs_apart(posed, character, legs, planted[0] & planted[1])
-            shanks = _replaced(shanks, knee_rows(posed, character, legs, planted, ground))
+            knees = knee_rows(posed, character, legs, planted, ground)
             high = hip_heights(posed, character, legs, ground)
         within = self.within
         for side in SIDES:
@@ -101,9 +103,9 @@ class _Bounds:
             if rows is not None:
                 within = {**(within or {}), side: rows}
         highest = high if self.high is None else self.high if high is None else np.maximum(self.high, high)
-        rows = ((self.apart, apart), (self.shanks, shanks), (self.thighs, thighs))
-        found = _Bounds(within, *(_replaced(known, new) for known, new in rows), highest)
-        return found, not (apart is None and shanks is None and thighs is None and high is None)
+        beside, raised = _replaced(self.apart, apart), _replaced(self.knees, knees)
+        found = _Bounds(within, beside, shanks, thighs, raised, highest)
+        return found, lean or lift or not (apart is None and knees is None and high is None)
 
 
 UNBOUNDED = _Bounds()

@@ -19,8 +19,8 @@ TURN, SLACK = 9, 11
 """Where the pelvis' turn and the slacks stand among them."""
 
 
-LEANS = 2
-"""Rows of a leg's vector: its shank leans, and its thigh."""
+LEANS = 3
+"""Rows of a leg's vector: its shank leans, its thigh does, and its knee is above the ground."""
 
 
 class Reference(NamedTuple):
@@ -64,9 +64,9 @@ class Asked(NamedTuple):
     apart: NDArray
     """(F,) metres; least displacement of the left ankle that way, relative to the right one."""
     lean: NDArray
-    """(2, 2, F, 3) unit directions in which a leg's vector must extend: its ankle and hip joint are within limits."""
+    """(3, 2, F, 3) unit directions in which a leg's vector must extend: its ankle and hip joint are within limits."""
     least: NDArray
-    """(2, 2, F) metres; least extent of the leg's vector that way."""
+    """(3, 2, F) metres; least extent of the leg's vector that way."""
     high: NDArray
     """(F,) metres; least vertical displacement of the hips: trunk and head are above the ground."""
     moves: NDArray

@@ -31,61 +31,68 @@ TWIST_ROUNDS = 3
 about the shank: of a pitched foot twisted 31° too far, 2.3°, 0.16° and 0.01° are left after 1, 2 and 3 rounds."""
 
 
-def shank_rows(
-    kinematics: Kinematics, character: Character, legs: Sequence[Limb], planted: NDArray, own: Motion
-) -> tuple[NDArray, NDArray] | None:
-    """Return how far the legs' vectors must extend for planted feet's ankles to be within limits; None: they are.
+Rows = tuple[NDArray, NDArray]
+"""Unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, metres; −∞
+where nothing is asked."""
 
-    Unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, metres (−∞
-    where nothing is asked). planted: (2, F) bool. own: the reference motion, whose own excess is allowed.
+
+def shank_rows(
+    kinematics: Kinematics, character: Character, legs: Sequence[Limb], planted: NDArray, own: Motion,
+    earlier: Rows | None = None,
+) -> tuple[Rows | None, bool]:  # fmt: skip
+    """Return how far the legs' vectors must extend for planted feet's ankles to be within limits, and whether some are
+    not.
+
+    planted: (2, F) bool. own: the reference motion, whose own excess is allowed. earlier: rows of an earlier pose; they
+    are asked again, as seen from this one. None: nothing is asked.
     """
-    # a foot keeps its world rotation: what it would have to turn, the shank turns the other way
-    turns = [
-        np.where(planted[s][:, None], -_turns_within(kinematics, character, leg.end, own), 0.0)
-        for s, leg in enumerate(legs)
-    ]
     joints = kinematics.positions
     vectors = [joints[:, leg.upper] - joints[:, leg.end] for leg in legs]
     shanks = [joints[:, leg.lower] - joints[:, leg.end] for leg in legs]
-    return _lean_rows(vectors, shanks, turns)
+    # a foot keeps its world rotation: what it would have to turn, the shank turns the other way
+    leans = [
+        _leans(kinematics, character, leg.end, -shank, own, planted[s], None if earlier is None else earlier[1][s])
+        for s, (leg, shank) in enumerate(zip(legs, shanks))
+    ]
+    return _lean_rows(vectors, shanks, [(-axes, angles) for axes, angles in leans])
 
 
 def thigh_rows(
-    kinematics: Kinematics, character: Character, legs: Sequence[Limb], own: Motion
-) -> tuple[NDArray, NDArray] | None:  # fmt: skip
+    kinematics: Kinematics, character: Character, legs: Sequence[Limb], own: Motion, earlier: Rows | None = None
+) -> tuple[Rows | None, bool]:
     """Return how far the legs' vectors must extend for hip joints to be within limits, as `shank_rows` does."""
-    joints = kinematics.positions
+    joints, every = kinematics.positions, np.ones(len(own), bool)
     # seen from the hip joint, the thigh is to the reversed leg what the shank is to the leg
     vectors = [joints[:, leg.end] - joints[:, leg.upper] for leg in legs]
     thighs = [joints[:, leg.lower] - joints[:, leg.upper] for leg in legs]
-    turns = [_leans_within(kinematics, character, leg.upper, thigh, own) for leg, thigh in zip(legs, thighs)]
-    rows = _lean_rows(vectors, thighs, turns)
-    return None if rows is None else (-rows[0], rows[1])
+    leans = [
+        _leans(kinematics, character, leg.upper, thigh, own, every, None if earlier is None else earlier[1][s])
+        for s, (leg, thigh) in enumerate(zip(legs, thighs))
+    ]
+    rows, broken = _lean_rows(vectors, thighs, leans)
+    return None if rows is None else (-rows[0], rows[1]), broken
 
 
 def _lean_rows(
-    vectors: Sequence[NDArray], bones: Sequence[NDArray], turns: Sequence[NDArray]
-) -> tuple[NDArray, NDArray] | None:  # fmt: skip
-    """Return rows (2, F, 3) and (2, F) of legs' vectors (F, 3) whose bones (F, 3) lean as far as turns (F, 3) say.
+    vectors: Sequence[NDArray], bones: Sequence[NDArray], leans: Sequence[tuple[NDArray, NDArray]]
+) -> tuple[Rows | None, bool]:
+    """Return rows of legs' vectors (F, 3) whose bones (F, 3) lean about axes (F, 3) by at least angles (F,), and
+    whether some angle asks for something.
 
-    A bone begins where the vector does and ends at the knee. None: no bone must lean.
+    A bone begins where the vector does and ends at the knee. An angle is −∞ where nothing is asked, and negative where
+    the bone may lean the other way.
     """
-    along, least = np.zeros((2, *turns[0].shape)), np.full((2, len(turns[0])), -np.inf)
-    for s, (vector, bone, turn) in enumerate(zip(vectors, bones, turns)):
-        if not turn.any():
-            continue
-        unit = _unit(bone)
-        turn = turn - (turn * unit).sum(axis=1, keepdims=True) * unit
-        angle = np.linalg.norm(turn, axis=1)
-        rows = np.flatnonzero((angle > LEFT) & (angle < MOST))
+    along, least = np.zeros((2, *vectors[0].shape)), np.full((2, len(vectors[0])), -np.inf)
+    for s, (vector, bone, (axes, angles)) in enumerate(zip(vectors, bones, leans)):
+        rows = np.flatnonzero(np.isfinite(angles) & (angles < MOST))
         if not len(rows):
             continue
-        towards = rotation.cross(turn[rows] / angle[rows, None], unit[rows])
-        gradient = lean_gradients(vector[rows], bone[rows], towards)
+        gradient = lean_gradients(vector[rows], bone[rows], rotation.cross(axes[rows], _unit(bone[rows])))
         steep = np.maximum(np.linalg.norm(gradient, axis=1), 1e-9)
         along[s, rows] = gradient / steep[:, None]
-        least[s, rows] = (vector[rows] * along[s, rows]).sum(axis=1) + angle[rows] / steep
-    return (along, least) if np.isfinite(least).any() else None
+        least[s, rows] = (vector[rows] * along[s, rows]).sum(axis=1) + angles[rows] / steep
+    broken = any(bool(((angles > LEFT) & (angles < MOST)).any()) for _, angles in leans)
+    return (along, least) if np.isfinite(least).any() else None, broken
 
 
 def twist_shanks(motion: Motion, character: Character, legs: Sequence[Limb], own: Motion) -> Motion:
@@ -120,31 +127,40 @@ def _turns_within(kinematics: Kinematics, character: Character, joint: int, own:
     return turns
 
 
-def _leans_within(
-    kinematics: Kinematics, character: Character, joint: int, bone: NDArray, own: Motion
-) -> NDArray:  # fmt: skip
-    """Return the least world rotation vectors (F, 3) across a joint's bone (F, 3) that bring it within its limits.
+def _leans(
+    kinematics: Kinematics, character: Character, joint: int, bone: NDArray, own: Motion, asked: NDArray,
+    earlier: NDArray | None,
+) -> tuple[NDArray, NDArray]:  # fmt: skip
+    """Return unit axes (F, 3) across a joint's bone (F, 3), and by how much (F,) it must turn about them at least.
 
-    The limit that is broken most counts. One that gives way to a turn about the bone rather than to a lean is left.
+    The limit that is broken most counts, or is nearest. −∞ where it is not broken and no row was finite before
+    (earlier, (F,)), where nothing may be asked (asked, (F,) bool), and where it gives way to a turn about the bone
+    rather than to a lean.
     """
-    leans, limits = np.zeros((len(own), 3)), character.limits
+    axes, angles, limits = np.zeros((len(own), 3)), np.full(len(own), -np.inf), character.limits
     if limits is None:
-        return leans
+        return axes, angles
     local = kinematics.motion.rotations[:, joint]
     now, before = (anatomical_turns_of(character, joint, each) for each in (local, own.rotations[:, joint]))
-    excess = now - np.clip(now, np.minimum(limits.lower[joint], before), np.maximum(limits.upper[joint], before))
-    rows = np.flatnonzero(excess.any(axis=1))
+    over = now - np.maximum(limits.upper[joint], before)
+    under = np.minimum(limits.lower[joint], before) - now
+    excess = np.maximum(over, under)
+    which = excess.argmax(axis=1)
+    most = excess[np.arange(len(own)), which]
+    rows = np.flatnonzero(asked & ((most > LEFT) | (False if earlier is None else np.isfinite(earlier))))
     if not len(rows):
-        return leans
-    which = np.abs(excess[rows]).argmax(axis=1)
-    slopes = anatomical_turn_derivatives(character, joint, local[rows])[np.arange(len(rows)), which]
+        return axes, angles
+    slopes = anatomical_turn_derivatives(character, joint, local[rows])[np.arange(len(rows)), which[rows]]
+    slopes = np.where((over > under)[rows, which[rows]][:, None], slopes, -slopes)
     slopes = rotation.rotate(kinematics.rotations[rows, int(character.skeleton.parents[joint])], slopes)
     unit = _unit(bone[rows])
     twist = (slopes * unit).sum(axis=1)
     slopes = slopes - twist[:, None] * unit
-    square = (slopes**2).sum(axis=1)
-    leans[rows] = np.where(square > twist**2, -excess[rows, which] / np.maximum(square, 1e-12), 0.0)[:, None] * slopes
-    return leans
+    steep = np.linalg.norm(slopes, axis=1)
+    leaning = steep > np.abs(twist)
+    rows = rows[leaning]
+    axes[rows], angles[rows] = -slopes[leaning] / steep[leaning, None], most[rows] / steep[leaning]
+    return axes, angles
 
 
 def _within_knee(motion: Motion, character: Character, leg: Limb, own: Motion, twist: NDArray) -> NDArray:
