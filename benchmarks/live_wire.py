@@ -242,12 +242,12 @@ def stream(
 ALL = slice(None)
 
 
-def jitter(milliseconds: float) -> Row:
+def jitter(milliseconds: float, stamp: Stamp | None = None) -> Row:
     """In-order jitter: exponential delays, nobody overtakes."""
 
     def make(clip: Performance) -> list[Event]:
         chance, last, found = np.random.default_rng(1), 0.0, []
-        for t, data, who in stream(clip, split=0):
+        for t, data, who in stream(clip, split=0, stamp=stamp):
             last = max(t + chance.exponential(1e-3 * milliseconds), last)
             found.append((last, data, who))
         return found
@@ -369,6 +369,9 @@ ROWS: dict[str, Row] = {
     "jitter 5 ms": jitter(5.0),
     "jitter 10 ms": jitter(10.0),
     "jitter 20 ms": jitter(20.0),
+    "jitter 5 ms, T none": jitter(5.0, lambda t, n: None),
+    "jitter 10 ms, T none": jitter(10.0, lambda t, n: None),
+    "jitter 10 ms, T coarse": jitter(10.0, lambda t, n: int(64.0 * t) / 64.0),
     "reordered 10 %": Row(reordered),
     "duplicates 20 %": Row(doubled),
     "loss 1 %": dropped(0.01),

@@ -11,15 +11,17 @@ from footplant.live.settings import CLOCK
 
 PERIOD, MADE, ARRIVED, STAMP, POSES, JUMPS, TRUSTED, JUDGED = range(8)
 STEPS, ARRIVALS, PAIRS, FIRST, DELAYS = 8, 9, 10, 11, 12
-BEHIND, BEHIND_SINCE, BEHIND_FIRST, BEHIND_LEAST, NUMBERS = 13, 14, 15, 16, 17
+BEHIND, BEHIND_SINCE, BEHIND_FIRST, BEHIND_LEAST, SPREAD, GOOD, NUMBERS = 13, 14, 15, 16, 17, 18, 19
 """Numbers of a clock: the usual interval; the last estimate, arrival and stamp (NaN: none); poses; jumps; whether
 stamps are used, and have been judged; how many steps, arrivals and pairs there were; where the delays begin, and how
-many there are; of the poses in a row that came late: their number, the first's arrival and delay, and the smallest."""
+many there are; of the poses in a row that came late: their number, the first's arrival and delay, and the smallest; by
+how much delays exceed the smallest one, on average; how often in a row stamps were judged to be good."""
 WINDOW, FAR = CLOCK.window, CLOCK.far + 1
 MOST_DELAYS = 2048
 """Delays that are kept at most; those of `CLOCK.memory` seconds at 1,000 Hz."""
 USUAL = 1.0 / CLOCK.usual_rate
-JUDGED_FROM, STILL, WORSE, TOGETHER, TICK = CLOCK.judged, CLOCK.still, CLOCK.worse, CLOCK.together, CLOCK.tick
+JUDGED_FROM, STILL, TOGETHER, TICK = CLOCK.judged, CLOCK.still, CLOCK.together, CLOCK.tick
+STEADY, SPREADING, AGAIN = CLOCK.steady, 1.0 / CLOCK.window, CLOCK.again
 MOST_AHEAD, INCREASED, CATCHES_UP = CLOCK.most_ahead, CLOCK.increased, CLOCK.catches_up
 REMEMBERED, FASTER, SLOWER = CLOCK.memory, CLOCK.faster, CLOCK.slower
 
@@ -83,13 +85,15 @@ def _smallest(numbers, delays):
 
 @strict_jit
 def _counted(now, numbers, delays):
-    """Return one interval, or two if so much has passed: one pose was lost. More than that is a stall, after which the
-    poses of all of it may still come. When they are ahead of their arrivals, they have: time stands still.
+    """Return one interval, or two if so much has passed and poses do not come late otherwise: one was lost. More than
+    that is a stall, after which the poses of all of it may still come. When they are ahead of their arrivals, they
+    have: time stands still.
     """
     passed, period = now - numbers[MADE] - _smallest(numbers, delays), numbers[PERIOD]
     if passed < -period:
         return 1e-4
-    return (2.0 if 1.5 * period < passed < 2.5 * period else 1.0) * period
+    is_steady = numbers[SPREAD] < STEADY * period
+    return (2.0 if is_steady and 1.5 * period < passed < 2.5 * period else 1.0) * period
 
 
 @strict_jit
@@ -108,9 +112,10 @@ def _judge_stamps(numbers, pairs):
             runs += 1
             off += (claimed - passed) * (claimed - passed)
     still = 1.0 - runs / count
-    off = math.sqrt(off / runs) if runs > 0 else np.inf
-    trusted = still <= STILL and off <= WORSE * math.sqrt(jitter / count) + TICK
-    numbers[TRUSTED] = 1.0 if trusted else 0.0
+    off = off / runs if runs > 0 else np.inf
+    trusted = still <= STILL and off <= jitter / count + TICK * TICK
+    numbers[GOOD] = numbers[GOOD] + 1.0 if trusted else 0.0
+    numbers[TRUSTED] = 1.0 if trusted and (numbers[TRUSTED] > 0.0 or numbers[GOOD] >= AGAIN) else 0.0
 
 
 @strict_jit
@@ -152,6 +157,8 @@ def _steered(made, now, step, numbers, delays):
         _restart(numbers)
         numbers[JUMPS] += 1.0
         return made + later
+    exceeds = min(max(delay - _smallest(numbers, delays), 0.0), numbers[PERIOD])
+    numbers[SPREAD] += SPREADING * (exceeds - numbers[SPREAD])
     first, count = int(numbers[FIRST]), int(numbers[DELAYS])
     while count > 0 and (count == MOST_DELAYS or delays[(first + count - 1) % MOST_DELAYS, 1] >= delay):
         count -= 1
