@@ -329,6 +329,45 @@ def test_bodies_kept_apart_do_not_jump():
     assert speeds.max() < 10.0
 
 
+def test_a_kick_without_a_goal_does_not_go_through_a_body():
+    """A foot in the air counts less than avoidance: its leg stops at the other's skin, and comes back from there."""
+    from footplant.live.crowd_apart import deepest
+
+    bodies = samples.load_character("mannequin"), samples.load_character("longlegs")
+    acts = []
+    for name in ("kick", "stand"):
+        clip = samples.load(name)
+        acts.append(Act(normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0))))
+    actors = (
+        CrowdActor("white", bodies[0], (acts[0],)), CrowdActor("red", bodies[1], (acts[1],), (0.0, 1.02), np.pi)
+    )  # fmt: skip
+    depths, fastest = {}, 0.0
+    for apart in (None, 30):
+        crowd = Crowd(CrowdScene(actors, (), seconds=1.8, apart=apart))
+        measured = Crowd(CrowdScene(actors, (), seconds=0.1, apart=30)).groups
+        state, depths[apart], places = crowd.init(), 0.0, []
+        for frame in range(crowd.scene.frames):
+            state, poses = crowd.step(state, frame)
+            posed = [group.kinematics(postures) for group, postures in zip(crowd.groups, poses, strict=True)]
+            depths[apart] = max(depths[apart], deepest([g.proxies for g in measured if g.proxies is not None], posed))
+            places.append(np.concatenate([kinematics.positions for kinematics in posed]))
+        fastest = max(fastest, float(np.linalg.norm(np.diff(places, axis=0), axis=-1).max() * crowd.scene.fps))
+    assert depths[None] > 0.1
+    assert depths[30] < 0.01
+    assert not state.depths.any()
+    assert fastest < 12.0
+
+
+def test_bodies_that_cannot_be_kept_apart_are_told():
+    clip, body = samples.load("stand"), samples.load_character("sally")
+    act = Act(normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0)))
+    actors = tuple(CrowdActor(str(n), body, (act,), (0.0, place)) for n, place in enumerate((0.0, 0.15, 3.0)))
+    crowd = Crowd(CrowdScene(actors, (), seconds=0.1, apart=30))
+    state, _ = crowd.step(crowd.init(), 0)
+    assert state.depths[0] == state.depths[1] > 0.02
+    assert state.depths[2] == 0.0
+
+
 def test_messages_change_a_crowd_that_plays_in_real_time():
     from footplant.live import wire
     from footplant.live.crowd_show import CrowdControl, perform_crowd

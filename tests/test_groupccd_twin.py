@@ -118,15 +118,16 @@ def test_what_contacts_ask_of_limbs_agrees_with_numpy():
     for column, high in ((0, characters), (1, capsules), (3, characters), (4, capsules)):
         found[:, column] = rng.integers(high, size=count)
     found[:, [2, 5]], found[:, 9] = rng.uniform(size=(count, 2)), rng.uniform(-0.1, 0.1, count)
-    found[:, 6:9] = rng.normal(size=(count, 3))
+    found[:, 6:9], found[:, 10:12] = rng.normal(size=(count, 3)), rng.normal(size=(count, 2))
     freedom, other_freedom = rng.uniform(size=(2, characters, capsules))
     rows, other_rows = np.empty((2, count, apart.ASKED))
     counts = apart.ways(found, limbs, freedom, other_freedom, rows, other_rows)
     one, i, two, j = found[:, [0, 1, 3, 4]].astype(int).T
     ease, other_ease = limbs[i] * freedom[one, i], limbs[j] * other_freedom[two, j]
-    share, way = (ease / np.maximum(ease + other_ease, 1e-9))[:, None], found[:, 6:9] * found[:, 9:10]
-    expected = np.column_stack([found[:, [0, 1, 2, 6, 7, 8, 9]], share * way])[limbs[i]]
-    others = np.column_stack([found[:, 3:6], -found[:, 6:9], found[:, 9], -(1.0 - share) * way])[limbs[j]]
+    share = ease / np.maximum(ease + other_ease, 1e-9)
+    expected = np.column_stack([found[:, [0, 1, 2, 6, 7, 8, 9]], found[:, 10] + share * found[:, 9]])[limbs[i]]
+    level = found[:, 11] + (1.0 - share) * found[:, 9]
+    others = np.column_stack([found[:, 3:6], -found[:, 6:9], found[:, 9], level])[limbs[j]]
     assert counts == (len(expected), len(others))
     np.testing.assert_allclose(rows[: counts[0]], expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(other_rows[: counts[1]], others, rtol=0, atol=1e-12)
@@ -154,8 +155,7 @@ def test_what_contacts_ask_of_limbs_agrees_with_numpy():
     start = places[c, tubes.starts[capsule]]
     bone = asked[:, 2:3] * (places[c, tubes.ends[capsule]] - start)
     back = rotation.rotate(rotation.inverse(turns[c, tubes.starts[capsule]]), bone)
-    level = np.sum(asked[:, 3:6] * (start + bone + asked[:, 7:10]), axis=1)
     np.testing.assert_array_equal(poses, c)
     np.testing.assert_array_equal(carriers, tubes.starts[capsule])
     np.testing.assert_allclose(points, back, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(planes, np.column_stack([asked[:, 3:6], level]), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(planes, asked[:, [3, 4, 5, 7]], rtol=0, atol=1e-12)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import rotate
 
-OUT = 13
+OUT = 12
 """Columns of a contact: character, capsule, fraction along it, the same of the other one, way out of the other for the
-first (3), depth, and the point between the two (3)."""
+first (3), depth, how far the first's point is along that way, and the other's along the opposite one."""
 
-ASKED = 10
-"""Columns of a row that asks a limb to make way: character, capsule, fraction along it, normal (3), depth, way (3)."""
+ASKED = 8
+"""Columns of a row that asks a limb to make way: character, capsule, fraction along it, normal (3), depth, level."""
 
 
 class Capsules(NamedTuple):
@@ -73,17 +73,48 @@ def boxes(capsules, positions, out):
 
 
 @uncounted_jit
-def overlaps(capsules, others, positions, other_positions, same, slack, bounds, out):
-    """Write the contacts (N, 13) of characters of one table with those of another; return how many there are.
+def separation(a, b, c, d):
+    """Return the fractions along two segments, a to b and c to d (3,), of their nearest points, and the way between."""
+    s, t = between((a[0], a[1], a[2], b[0], b[1], b[2]), (c[0], c[1], c[2], d[0], d[1], d[2]))
+    x = a[0] + s * (b[0] - a[0]) - c[0] - t * (d[0] - c[0])
+    y = a[1] + s * (b[1] - a[1]) - c[1] - t * (d[1] - c[1])
+    z = a[2] + s * (b[2] - a[2]) - c[2] - t * (d[2] - c[2])
+    return s, t, x, y, z
 
-    positions (C, J, 3), other_positions (D, J, 3) metres; same: whether both are one table, and pairs count once.
-    slack: metres of depth that are let be. bounds: scratch (C + D, 6).
+
+@uncounted_jit
+def crossed(p, q, reach):
+    """Return whether the way between two bones turned from p to q (3 scalars each) by passing through both skins.
+
+    In between it is p + f (q − p): its least length says how near the bones came to each other.
     """
+    px, py, pz = p
+    qx, qy, qz = q
+    if px * qx + py * qy + pz * qz >= 0.0:
+        return False
+    dx, dy, dz = qx - px, qy - py, qz - pz
+    f = -(px * dx + py * dy + pz * dz) / max(dx * dx + dy * dy + dz * dz, 1e-12)
+    return (px + f * dx) ** 2 + (py + f * dy) ** 2 + (pz + f * dz) ** 2 < reach * reach
+
+
+@uncounted_jit
+def overlaps(capsules, others, positions, other_positions, came, other_came, looked_at, same, slack, bounds, out):
+    """Write the contacts (N, 12) of characters of one table with those of another; return how many there are.
+
+    positions (C, J, 3), other_positions (D, J, 3) metres; came, other_came: those of the frame before. A limb that has
+    passed another bone since then is sent back to the side where it was: a kick moves 30 cm between two frames, and the
+    shortest way out of a trunk may be through its back. same: whether both are one table, and pairs count once.
+    looked_at: (C + D,) bool; only pairs of which one is count. slack: metres of depth that are let be. bounds: scratch
+    (C + D, 6).
+    """
+    characters = positions.shape[0]
     count, own, other = 0, bounds[: positions.shape[0]], bounds[positions.shape[0] :]
     boxes(capsules, positions, own)
     boxes(others, other_positions, other)
     for one in range(positions.shape[0]):
         for two in range(one + 1 if same else 0, other_positions.shape[0]):
+            if not (looked_at[one] or looked_at[characters + two]):
+                continue
             gap = -math.inf
             for k in range(3):
                 gap = max(gap, own[one, k] - other[two, 3 + k], other[two, k] - own[one, 3 + k])
@@ -100,29 +131,33 @@ def overlaps(capsules, others, positions, other_positions, same, slack, bounds, 
                     c, d = other_positions[two, others.starts[j]], other_positions[two, others.ends[j]]
                     if apart(a, b, c, d, r + others.radii[two, j] - slack):
                         continue
-                    s, t = between((a[0], a[1], a[2], b[0], b[1], b[2]), (c[0], c[1], c[2], d[0], d[1], d[2]))
-                    x = a[0] + s * (b[0] - a[0]) - c[0] - t * (d[0] - c[0])
-                    y = a[1] + s * (b[1] - a[1]) - c[1] - t * (d[1] - c[1])
-                    z = a[2] + s * (b[2] - a[2]) - c[2] - t * (d[2] - c[2])
+                    s, t, x, y, z = separation(a, b, c, d)
                     far = math.sqrt(x * x + y * y + z * z)
-                    depth = r + others.radii[two, j] - far
-                    if depth <= slack or count >= out.shape[0]:
+                    reach = r + others.radii[two, j]
+                    if reach - far <= slack or count >= out.shape[0]:
                         continue
-                    row, inverse = out[count], 1.0 / max(far, 1e-9)
+                    inverse = 1.0 / max(far, 1e-9)
+                    nx, ny, nz, depth = x * inverse, y * inverse, z * inverse, reach - far
+                    a1, b1 = came[one, capsules.starts[i]], came[one, capsules.ends[i]]
+                    c1, d1 = other_came[two, others.starts[j]], other_came[two, others.ends[j]]
+                    _, _, px, py, pz = separation(a1, b1, c1, d1)
+                    if crossed((px, py, pz), (x, y, z), reach):
+                        inverse = 1.0 / max(math.sqrt(px * px + py * py + pz * pz), 1e-9)
+                        nx, ny, nz = px * inverse, py * inverse, pz * inverse
+                        depth = reach - (nx * x + ny * y + nz * z)
+                    row = out[count]
                     row[0], row[1], row[2], row[3], row[4], row[5] = one, i, s, two, j, t
-                    row[6], row[7], row[8], row[9] = x * inverse, y * inverse, z * inverse, depth
-                    # the plane between the two skins
-                    level = r - 0.5 * depth
-                    row[10] = a[0] + s * (b[0] - a[0]) - level * row[6]
-                    row[11] = a[1] + s * (b[1] - a[1]) - level * row[7]
-                    row[12] = a[2] + s * (b[2] - a[2]) - level * row[8]
+                    row[6], row[7], row[8], row[9] = nx, ny, nz, depth
+                    row[10] = nx * (a[0] + s * (b[0] - a[0])) + ny * (a[1] + s * (b[1] - a[1]))
+                    row[10] += nz * (a[2] + s * (b[2] - a[2]))
+                    row[11] = nx * x + ny * y + nz * z - row[10]
                     count += 1
     return count
 
 
 @uncounted_jit
 def ways(found, limbs, freedom, other_freedom, rows, other_rows):
-    """Write what contacts (N, 13) ask of limbs: rows (N, 10) of character, capsule, fraction, normal, depth and way.
+    """Write what contacts (N, 12) ask of limbs: rows (N, 8) of character, capsule, fraction, normal, depth and level.
 
     limbs: (K,) which capsules make way; freedom (C, K), other_freedom (D, K): they share it in proportion to these.
     rows: of the first characters, other_rows: of the others. Return how many there are of each.
@@ -137,21 +172,21 @@ def ways(found, limbs, freedom, other_freedom, rows, other_rows):
         if limbs[i]:
             row = rows[count]
             row[0], row[1], row[2], row[6] = found[n, 0], found[n, 1], found[n, 2], found[n, 9]
-            for k in range(3):
-                row[3 + k], row[7 + k] = found[n, 6 + k], share * found[n, 6 + k] * found[n, 9]
+            row[3], row[4], row[5] = found[n, 6], found[n, 7], found[n, 8]
+            row[7] = found[n, 10] + share * found[n, 9]
             count += 1
         if limbs[j]:
             row = other_rows[other_count]
             row[0], row[1], row[2], row[6] = found[n, 3], found[n, 4], found[n, 5], found[n, 9]
-            for k in range(3):
-                row[3 + k], row[7 + k] = -found[n, 6 + k], -(1.0 - share) * found[n, 6 + k] * found[n, 9]
+            row[3], row[4], row[5] = -found[n, 6], -found[n, 7], -found[n, 8]
+            row[7] = found[n, 11] + (1.0 - share) * found[n, 9]
             other_count += 1
     return count, other_count
 
 
 @uncounted_jit
 def deepest_rows(rows, characters, most, ends, order):
-    """Write the order (N,) of rows (N, 10) by character, and of each the deepest first; return how many are kept.
+    """Write the order (N,) of rows (N, 8) by character, and of each the deepest first; return how many are kept.
 
     most: rows of one character that are kept. ends: scratch (C + 1,).
     """
@@ -182,7 +217,7 @@ def deepest_rows(rows, characters, most, ends, order):
 
 @uncounted_jit
 def place_rows(rows, order, capsules, positions, rotations, poses, joints, points, planes):
-    """Write half-spaces for rows (N, 10) in an order (n,): character, joint, point (n, 3) on it, plane (n, 4)."""
+    """Write half-spaces for rows (N, 8) in an order (n,): character, joint, point (n, 3) on it, plane (n, 4)."""
     for n in range(order.shape[0]):
         row = rows[order[n]]
         c, i = int(row[0]), int(row[1])
@@ -194,10 +229,7 @@ def place_rows(rows, order, capsules, positions, rotations, poses, joints, point
         points[n, 0], points[n, 1], points[n, 2] = rotate(
             rotations[c, a, 0], -rotations[c, a, 1], -rotations[c, a, 2], -rotations[c, a, 3], x, y, z
         )
-        level = row[3] * (positions[c, a, 0] + x + row[7])
-        level += row[4] * (positions[c, a, 1] + y + row[8])
-        level += row[5] * (positions[c, a, 2] + z + row[9])
-        planes[n, 0], planes[n, 1], planes[n, 2], planes[n, 3] = row[3], row[4], row[5], level
+        planes[n, 0], planes[n, 1], planes[n, 2], planes[n, 3] = row[3], row[4], row[5], row[7]
 
 
 @uncounted_jit
@@ -292,6 +324,9 @@ WARMUP = {
         _smallest(),
         _read_only(1, 1, 3),
         _read_only(1, 1, 3),
+        _read_only(1, 1, 3),
+        _read_only(1, 1, 3),
+        np.ones(2, bool),
         False,
         0.0,
         np.zeros((2, 6)),

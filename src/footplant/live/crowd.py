@@ -8,13 +8,14 @@ scale it to the body, adapt it to the ground, solve the constraints, convert it 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.constraints.balance import soles
 from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
@@ -23,6 +24,7 @@ from footplant.live.crowd_apart import (
     LATER,
     NEAR,
     ROWS_EACH,
+    Contacts,
     Overlaps,
     Proxies,
     all_contacts,
@@ -37,7 +39,7 @@ from footplant.live.crowd_scene import FLOOR, CrowdActor, CrowdScene, Goal, time
 from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
 from footplant.motion import Motion
 from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
-from footplant.solve.ik.groupccd.rows import HALF_SPACE, Rows, allowed
+from footplant.solve.ik.groupccd.rows import HALF_SPACE, Rows
 
 TOLERATED = 0.005
 """Metres by which bodies that are kept apart may overlap before they are solved again. At 0.002 the fight's deepest
@@ -46,6 +48,9 @@ KEPT_SHIFT = 0.9
 """Share of the shift of a goal out of another body that the next frame starts with: of 22 mm, 2 mm is left after
 0.7 s at 30 Hz. At 0, up to 22 instead of 18 characters of the fight's eight are solved in a frame, and a kicking leg
 accelerates by 386 instead of 270 m/s²."""
+SWINGS_ABOVE = 0.02
+"""Metres of the sole above the floor from which a foot counts as in the air: more than soles of planted feet that are
+scaled to another body are off the floor."""
 BACK_IN = 0.5
 """Seconds in which a character that leant for a goal is upright again after it, to 5 %."""
 
@@ -62,6 +67,11 @@ class CrowdState:
     (C, J, 4). None before the first frame, or where bodies are not kept apart."""
     shifts: list[NDArray] | None = None
     """For each group, by how much its goals (n, 3) on other bodies were shifted out of these, metres."""
+    came: list[NDArray] | None = None
+    """For each group, the joints' positions (C, J, 3), metres."""
+    depths: NDArray = field(default_factory=lambda: np.zeros(0))
+    """(actors,) metres by which each is in another body, where that is more than `TOLERATED`: it could not be kept out,
+    because a goal of higher priority or a planted foot holds the limb, or because trunks meet."""
 
 
 @dataclass(eq=False)
@@ -72,6 +82,8 @@ class Postures:
     local: NDArray
     kinematics: Kinematics | None = None
     """Forward kinematics, where it has been computed already."""
+    swings: NDArray | None = None
+    """(C, feet) bool; feet that are in the air."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +95,10 @@ class PreparedActor:
     """Its motion over the whole scene."""
     proxies: Proxies | None
     """Its body for avoidance."""
+    swings: NDArray
+    """(F, feet) bool; see `_swings`."""
+    soles: SolePoints
+    """Its contact points."""
 
 
 class _Group:
@@ -99,6 +115,9 @@ class _Group:
         """(F, C, 3) metres; the motion of each over the whole scene."""
         self.locals = np.stack([line.rotations for line in lines], axis=1)
         """(F, C, J, 4)"""
+        self.feet = [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
+        self.swings = np.stack([_swings(line, actor, self.feet) for line, actor in zip(lines, actors)], axis=1)
+        """(F, C, feet) bool; feet in the air."""
         self.proxies = None if scene.apart is None else Proxies.of([actor.character for actor in actors])
         table = GoalTable.of(solver, numbers, scene.actors, scene.goals, ranks)
         radius = None if scene.apart is None else np.array([_skin(scene, goal) for goal in table.goals])
@@ -113,7 +132,6 @@ class _Group:
         self.tree = solver.tree_with(joints)
         further = 0 if scene.apart is None else ROWS_EACH
         self.workspace = self.tree.workspace(4 + further + (self.goals.most if len(self.goals) else 0))
-        self.feet = [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
         self.soles = SolePoints(actors)
         self.layout: RowLayout | None = None
         self.actors = np.array(numbers)
@@ -136,9 +154,7 @@ class Crowd:
         at most.
         """
         self.scene, self.tries = scene, tries
-        priorities = {goal.priority for goal in scene.goals}
-        priorities |= {priority for priority in (scene.feet, scene.apart) if priority is not None}
-        self.ranks = {priority: rank for rank, priority in enumerate(sorted(priorities, reverse=True))}
+        self.ranks = self._ranks(goal.priority for goal in scene.goals)
         self.groups: list[_Group] = []
         self.place: dict[int, tuple[int, int]] = {}
         for solver, numbers in _grouped(scene.actors):
@@ -161,7 +177,8 @@ class Crowd:
     def init(self) -> CrowdState:
         """Return the initial state, without leaning."""
         leans = [group.tree.leans(len(group.numbers)) for group in self.groups]
-        return CrowdState(leans, np.full(len(self.scene.goals), np.nan))
+        depths = np.zeros(len(self.scene.actors))
+        return CrowdState(leans, np.full(len(self.scene.goals), np.nan), depths=depths)
 
     def aim(self, goals: Sequence[int] | NDArray, targets: NDArray) -> None:
         """Set targets (n, 3) of goals (by index) from the next step on, for interactive dragging."""
@@ -175,20 +192,28 @@ class Crowd:
     def prioritise(self, goals: Sequence[int] | NDArray, priority: int) -> None:
         """Give goals (by index) another priority from the next step on."""
         goals = self._known(goals)
-        changed = set(goals.tolist())
-        scene_goals = tuple(
-            replace(goal, priority=priority) if number in changed else goal
-            for number, goal in enumerate(self.scene.goals)
-        )
-        self.scene = replace(self.scene, goals=scene_goals)
-        known = {int(rank) for group in self.groups for rank in group.goals.priority} | {priority}
-        known |= {value for value in (self.scene.feet, self.scene.apart) if value is not None}
-        self.ranks = {value: rank for rank, value in enumerate(sorted(known, reverse=True))}
+        scene_goals = list(self.scene.goals)
+        for number in goals.tolist():
+            scene_goals[number] = replace(scene_goals[number], priority=priority)
+        self.scene = replace(self.scene, goals=tuple(scene_goals))
         for number, group in enumerate(self.groups):
-            table = group.goals
-            table.priority[self._goal_row[goals[self._goal_group[goals] == number]]] = priority
-            table.rank[:] = [self.ranks[int(value)] for value in table.priority]
+            group.goals.priority[self._goal_row[goals[self._goal_group[goals] == number]]] = priority
+        self.ranks = self._ranks(np.unique(np.concatenate([group.goals.priority for group in self.groups])).tolist())
+        for group in self.groups:
+            values, places = np.unique(group.goals.priority, return_inverse=True)
+            group.goals.rank[:] = np.array([self.ranks[value] for value in values.tolist()], np.int64)[places]
             group.layout = None
+
+    def _ranks(self, priorities: Iterable[int]) -> dict[float, int]:
+        """Return the rank of each priority, those of feet and avoidance included; 0 is the highest."""
+        known: set[float] = {*priorities}
+        known |= set() if self.scene.feet is None else {self.scene.feet, self._swing_priority(self.scene.feet)}
+        known |= set() if self.scene.apart is None else {self.scene.apart}
+        return {value: rank for rank, value in enumerate(sorted(known, reverse=True))}
+
+    def _swing_priority(self, feet: int) -> float:
+        """Return the priority of feet in the air: just below avoidance, so that a kick does not go through a body."""
+        return feet if self.scene.apart is None else min(self.scene.apart - 0.5, feet)
 
     def schedule(self, goals: Sequence[int] | NDArray, start: float, stop: float, ramp: tuple[float, float]) -> None:
         """Give goals (by index) other times: seconds at which they begin and end to hold, and their ramps."""
@@ -212,14 +237,19 @@ class Crowd:
                 "another skeleton needs another scene"
             )
         proxies = None if group.proxies is None else Proxies.of([actor.character])
-        return PreparedActor(actor, timeline(actor, self.scene), proxies)
+        line = timeline(actor, self.scene)
+        return PreparedActor(actor, line, proxies, _swings(line, actor, group.feet), SolePoints([actor]))
 
     def recast(self, number: int, prepared: PreparedActor) -> None:
         """Give an actor (by index) another body or other motions from the next step on."""
         index, row = self.place[number]
         group, character = self.groups[index], prepared.actor.character
         group.roots[:, row], group.locals[:, row] = prepared.line.root, prepared.line.rotations
-        group.bodies = bodies_of([character if n == number else self.scene.actors[n].character for n in group.numbers])
+        group.swings[:, row] = prepared.swings
+        own = bodies_of([character])
+        group.bodies = tuple(
+            _frozen(_with_row(table, row, body[0])) for table, body in zip(group.bodies, own, strict=True)
+        )
         group.goals = replace(group.goals, masses=group.bodies[1], centers=group.bodies[2])
         group.heights[row] = character.height
         if group.proxies is not None and prepared.proxies is not None:
@@ -229,7 +259,7 @@ class Crowd:
         if group.goals.radius is not None:
             for place in np.flatnonzero(group.goals.row == row):
                 group.goals.radius[place] = _skin(self.scene, group.goals.goals[place])
-        group.soles = SolePoints([actors[n] for n in group.numbers])
+        group.soles = group.soles.with_row(row, prepared.soles)
 
     def _known(self, goals: Sequence[int] | NDArray) -> NDArray:
         goals = np.asarray(goals, np.int64)
@@ -264,7 +294,10 @@ class Crowd:
 
     def scale(self, posture: int) -> list[Postures]:
         """Morphological adaptation (section 6): return the posture on each body, precomputed in the constructor."""
-        return [Postures(group.roots[posture].copy(), group.locals[posture].copy()) for group in self.groups]
+        return [
+            Postures(group.roots[posture].copy(), group.locals[posture].copy(), swings=group.swings[posture])
+            for group in self.groups
+        ]
 
     def adapt_ground(self, scaled: list[Postures], seconds: float) -> tuple[list[Postures], list[Feet | None]]:
         """Ground adaptation (section 7): raise roots with the ground, and return foot targets."""
@@ -282,7 +315,8 @@ class Crowd:
                 shifts, normals = ground_shifts(places, self.scene.ground, FLOOR, times)
                 postures.root[:, 1] += shifts.mean(axis=1)
                 places, turns = foot_targets(places, turns, shifts, normals, FLOOR, float(group.heights.mean()))
-            found.append(Feet(places, turns))
+            assert postures.swings is not None
+            found.append(Feet(places, turns, postures.swings))
         return scaled, found
 
     def solve(
@@ -300,19 +334,24 @@ class Crowd:
         if state.shifts is not None:
             shifts = [KEPT_SHIFT * own for own in state.shifts]
         solved = [Postures(postures.root.copy(), postures.local.copy()) for postures in grounded]
-        freedom = self._freedom(shares, order)
-        for number in range(most):
-            further, overlaps = self._apart(posed, freedom)
+        freedom, held = self._freedom(shares, order)
+        earlier: Contacts = {}
+        solved_last = np.ones(len(self.scene.actors), bool)
+        for number in range(most + 1):
             members = order.members(number)
+            further, overlaps, earlier = self._apart(posed, freedom, held, state.came, earlier, solved_last | members)
             if number > 0:
                 members[overlaps.pairs[:, 0]] = True
                 members[order.follows[members[order.follows[:, 1]], 0]] = True
-            if not members.any():
+            if number == most or not members.any():
                 break
+            solved_last = members
             for index, group in enumerate(self.groups):
                 now = members[group.actors]
                 if not now.any():
                     continue
+                if number > order.rounds and state.came is not None:
+                    _hold_back(standing[index], now, state.came[index][:, group.feet])
                 if len(overlaps):
                     _shift_goals(group, order.first[group.actors] < number, overlaps, shifts[index])
                 rows, sources = self._rows(
@@ -323,7 +362,7 @@ class Crowd:
                                         leans[index], state.leans[index])  # fmt: skip
                 known = (sources >= 0) & ~np.isnan(left)
                 state.residuals[sources[known]] = left[known]
-            if number < most - 1:
+            if number < most - 1 or self.scene.apart is not None:
                 posed = [group.kinematics(postures) for group, postures in zip(self.groups, solved, strict=True)]
         if self.scene.apart is not None:
             state.changes = [
@@ -331,6 +370,9 @@ class Crowd:
                 for own, given in zip(solved, grounded, strict=True)
             ]
             state.shifts = shifts
+            state.came = [kinematics.positions for kinematics in posed]
+            state.depths[:] = 0.0
+            np.maximum.at(state.depths, overlaps.pairs[:, 0], np.linalg.norm(overlaps.ways, axis=1))
         return solved
 
     def _expected(self, state: CrowdState, grounded: list[Postures], before: list[Kinematics]) -> list[Kinematics]:
@@ -398,10 +440,13 @@ class Crowd:
         members: (C,) the characters that are solved; rows of others may be left out.
         """
         table = group.goals
-        if further is not None or group.layout is None or group.layout.key != key_of(share):
-            feet = [] if standing is None else group.feet
-            rank = 0 if self.scene.feet is None else self.ranks[self.scene.feet]
-            group.layout = RowLayout.of(table, share, members, feet, group.tree.limb_of, rank, further)
+        key = key_of(share, None if self.scene.apart is None else standing)
+        if further is not None or group.layout is None or group.layout.key != key:
+            feet, ranks = [], np.zeros((len(group.numbers), 0), np.int64)
+            if standing is not None and self.scene.feet is not None:
+                feet, planted = group.feet, self.ranks[self.scene.feet]
+                ranks = np.where(standing.swings, self.ranks[self._swing_priority(self.scene.feet)], planted)
+            group.layout = RowLayout.of(table, share, members, feet, group.tree.limb_of, ranks, key, further)
         layout, supports = group.layout, None
         targets = table.targets(
             layout.active,
@@ -421,34 +466,54 @@ class Crowd:
     def _proxies(self) -> list[Proxies]:
         return [group.proxies for group in self.groups if group.proxies is not None]
 
-    def _freedom(self, shares: list[NDArray], order: SolveOrder) -> list[NDArray]:
-        """Return for each group how much of the way each capsule (C, K) of its characters makes for others."""
+    def _freedom(self, shares: list[NDArray], order: SolveOrder) -> tuple[list[NDArray], list[NDArray]]:
+        """Return for each group how much of the way each capsule (C, K) of its characters makes for others.
+
+        And which of them hold a goal that counts more than avoidance.
+        """
         if self.scene.apart is None:
-            return []
-        rank, freedom = self.ranks[self.scene.apart], []
+            return [], []
+        rank, freedom, holds = self.ranks[self.scene.apart], [], []
         for group, own, share in zip(self.groups, self._proxies, shares, strict=True):
             table = group.goals
             busy = np.zeros((len(group.numbers), 5), bool)
             held = (share > 0.0) & (table.rank < rank) & (table.limb >= 0)
             busy[table.row[held], table.limb[held]] = True
             later = LATER ** order.last[group.actors, None]
-            freedom.append(np.where(busy[:, group.tree.limb_of[own.starts]], BUSY, 1.0) * later)
-        return freedom
+            holds.append(busy[:, group.tree.limb_of[own.starts]])
+            freedom.append(np.where(holds[-1], BUSY, 1.0) * later)
+        return freedom, holds
 
-    def _apart(self, posed: list[Kinematics], freedom: list[NDArray]) -> tuple[list[dict | None], Overlaps]:
-        """Return the rows of each group that keep its characters out of the others as they are posed now, and where
-        they overlap."""
+    def _apart(
+        self,
+        posed: list[Kinematics],
+        freedom: list[NDArray],
+        held: list[NDArray],
+        came: list[NDArray] | None,
+        earlier: Contacts,
+        looked_at: NDArray,
+    ) -> tuple[list[dict | None], Overlaps, Contacts]:
+        """Return the rows of each group that keep its characters out of the others as they are posed now, where they
+        overlap, and their contacts.
+
+        came: positions at the frame before. looked_at: (A,) the actors that have moved, or are solved next. earlier:
+        contacts of the round before, which count as well: a limb that is out of one body alone may be in another, and
+        be sent back in the next round. Those of limbs that hold a goal (held) do not: such a limb only swivels, and
+        would do so for both.
+        """
         proxies = self._proxies
         if self.scene.apart is None or not proxies:
-            return [None] * len(self.groups), overlaps_of({}, [], TOLERATED)
+            return [None] * len(self.groups), overlaps_of({}, [], TOLERATED), {}
         common = {"kind": HALF_SPACE, "rank": self.ranks[self.scene.apart]}
-        found = all_contacts(proxies, posed, slack=-NEAR)
-        blocks = apart_rows(proxies, posed, found, freedom)
-        rows = [
-            block | common | {"allow": allowed(group.tree, None)} if len(block["poses"]) else None
-            for group, block in zip(self.groups, blocks, strict=True)
-        ]
-        return rows, overlaps_of(found, [group.actors for group in self.groups], TOLERATED)
+        some = [looked_at[group.actors] for group in self.groups]
+        found = all_contacts(proxies, posed, slack=-NEAR, came=came, looked_at=some)
+        blocks = apart_rows(proxies, posed, (found, earlier), freedom)
+        asked = [block | common if len(block["poses"]) else None for block in blocks]
+        free = {
+            (one, two): rows[~(held[one][_indices(rows, 0)] | held[two][_indices(rows, 3)])]
+            for (one, two), rows in found.items()
+        }
+        return asked, overlaps_of(found, [group.actors for group in self.groups], TOLERATED), free
 
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): normalise joint rotations to unit quaternions, as renderers need them."""
@@ -502,9 +567,46 @@ def _shift_goals(group: _Group, solved: NDArray, overlaps: Overlaps, shifts: NDA
     shifts[n[found]] += ways[found]
 
 
+def _hold_back(feet: Feet | None, members: NDArray, came: NDArray) -> None:
+    """Let feet in the air of some characters (C,) go half as far from where they were at the frame before (C, feet, 3).
+
+    They were clear of other bodies there.
+    """
+    if feet is not None:
+        held = feet.swings & members[:, None]
+        feet.places[held] = 0.5 * (feet.places[held] + came[held])
+
+
+def _swings(line: Motion, actor: CrowdActor, feet: list[int]) -> NDArray:
+    """Return (F, feet) bool: where all contact points of a foot's sole are in the air; ankles, where it has none."""
+    kinematics, skeleton = Kinematics(line), actor.character.skeleton
+    found = np.zeros((len(line), len(feet)), bool)
+    for n, foot in enumerate(feet):
+        below = set(skeleton.descendants(foot))
+        points = [point for point in soles(actor.character) if point.joint in below]
+        if points:
+            heights = kinematics.points(points)[..., 1].min(axis=1)
+        else:
+            heights = kinematics.positions[:, foot, 1] - skeleton.rest_world[0][foot, 1]
+        found[:, n] = heights > SWINGS_ABOVE
+    return found
+
+
 def _skin(scene: CrowdScene, goal: Goal) -> float:
     """Return the radius of the skin about a goal's point, metres."""
     return radius_at(scene.actors[goal.actor].character, goal.point)
+
+
+def _indices(contacts: NDArray, column: int) -> tuple[NDArray, NDArray]:
+    """Return the characters and capsules of one side of contacts: columns from 0, or from 3 on."""
+    return contacts[:, column].astype(np.int64), contacts[:, column + 1].astype(np.int64)
+
+
+def _with_row(table: NDArray, row: int, values: NDArray) -> NDArray:
+    """Return a copy of a table with another row."""
+    table = table.copy()
+    table[row] = values
+    return table
 
 
 def _frozen(array: NDArray) -> NDArray:

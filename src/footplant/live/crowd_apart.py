@@ -27,7 +27,7 @@ ROWS_EACH = 8
 MOST = 4096
 """Most contacts of two groups that are looked at."""
 Contacts = dict[tuple[int, int], NDArray]
-"""Pair of groups → contacts (N, 13) of their characters."""
+"""Pair of groups → contacts (N, 12) of their characters."""
 _BONES = (
     ("hips", "neck", "chest", False), ("head", "head", "head", False),
     *((f"{side}_{start}", f"{side}_{end}", f"{side}_{start}", True)
@@ -97,13 +97,24 @@ def _joint(roles, name: str) -> int | None:
     return roles.get(name)
 
 
-def contacts(one: Proxies, two: Proxies, first: Kinematics, second: Kinematics, *, slack: float = 0.0) -> NDArray:
-    """Return the overlaps (N, 13) of two groups of characters, or of one with itself; see `_crowd_apart.OUT`."""
+def contacts(
+    one: Proxies, two: Proxies, first: Kinematics, second: Kinematics, *, slack: float = 0.0,
+    came: tuple[NDArray, NDArray] | None = None, looked_at: tuple[NDArray, NDArray] | None = None,
+) -> NDArray:  # fmt: skip
+    """Return the overlaps (N, 12) of two groups of characters, or of one with itself; see `_crowd_apart.OUT`.
+
+    came: positions (C, J, 3) of both groups at the frame before, metres; None: as now. looked_at: (C,) bool of both;
+    only pairs of which one is count; None: all.
+    """
     from footplant.live import _crowd_apart as kernel
 
     found, bounds = np.empty((MOST, kernel.OUT)), np.empty((len(one.radii) + len(two.radii), 6))
-    same = one is two
-    count = kernel.overlaps(one.tables(), two.tables(), first.positions, second.positions, same, slack, bounds, found)
+    before, other_before = (first.positions, second.positions) if came is None else came
+    some = np.ones(len(bounds), bool) if looked_at is None else np.concatenate(looked_at)
+    count = kernel.overlaps(
+        one.tables(), two.tables(), first.positions, second.positions, before, other_before, some, one is two, slack,
+        bounds, found,
+    )  # fmt: skip
     return found[:count]
 
 
@@ -124,13 +135,20 @@ def clear_targets(
     kernel.clear_targets(body.tables(), posed.positions, rows, radii, own, shares, targets)
 
 
-def all_contacts(proxies: Sequence[Proxies], posed: Sequence[Kinematics], *, slack: float = 0.0) -> Contacts:
-    """Return the contacts of all characters, by the pair of groups that they are in."""
+def all_contacts(
+    proxies: Sequence[Proxies], posed: Sequence[Kinematics], *, slack: float = 0.0,
+    came: Sequence[NDArray] | None = None, looked_at: Sequence[NDArray] | None = None,
+) -> Contacts:  # fmt: skip
+    """Return the contacts of all characters, by the pair of groups that they are in; see `contacts`."""
     return {
-        (one, two): contacts(proxies[one], proxies[two], posed[one], posed[two], slack=slack)
+        (one, two): contacts(
+            proxies[one], proxies[two], posed[one], posed[two], slack=slack,
+            came=None if came is None else (came[one], came[two]),
+            looked_at=None if looked_at is None else (looked_at[one], looked_at[two]),
+        )
         for one in range(len(proxies))
         for two in range(one, len(proxies))
-    }
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +198,9 @@ def overlaps_of(found: Contacts, actors: Sequence[NDArray], tolerated: float) ->
 
 
 def apart_rows(
-    proxies: Sequence[Proxies], posed: Sequence[Kinematics], contacts: Contacts, freedom: Sequence[NDArray]
+    proxies: Sequence[Proxies], posed: Sequence[Kinematics], contacts: Sequence[Contacts], freedom: Sequence[NDArray]
 ) -> list[dict[str, NDArray]]:
-    """Return for each group the rows that keep its characters out of all others: blocks of `make_rows`.
+    """Return for each group the rows of contacts that keep its characters out of all others: blocks of `make_rows`.
 
     The plane of a row lies on the skin of a trunk, or between the skins of two limbs, in proportion to their freedom
     (C, K); the point is on the limb's bone. Rows that hold already change nothing.
@@ -190,7 +208,7 @@ def apart_rows(
     from footplant.live import _crowd_apart as kernel
 
     parts: list[list[NDArray]] = [[] for _ in proxies]
-    for (one, two), found in contacts.items():
+    for (one, two), found in (item for some in contacts for item in some.items()):
         if not len(found):
             continue
         own, other = np.empty((2, len(found), kernel.ASKED))
@@ -204,7 +222,7 @@ def apart_rows(
 
 
 def _block(own: Proxies, kinematics: Kinematics, rows: NDArray) -> dict[str, NDArray]:
-    """Return what is asked of limbs (N, 10) as a block, the deepest of each character."""
+    """Return what is asked of limbs (N, 8) as a block, the deepest of each character."""
     from footplant.live import _crowd_apart as kernel
 
     characters = len(own.radii)

@@ -288,6 +288,16 @@ class SolePoints:
             self.joints[row, : len(own)] = [point.joint for point in own]
             self.offsets[row, : len(own)] = np.array([point.offset for point in own]).reshape(-1, 3)
 
+    def with_row(self, row: int, other: SolePoints) -> SolePoints:
+        """Return the points with those of another character in a row."""
+        made, most = object.__new__(SolePoints), max(self.joints.shape[1], other.joints.shape[1])
+        wider = [(0, 0), (0, most - self.joints.shape[1])]
+        made.counts, made.joints = self.counts.copy(), np.pad(self.joints, wider)
+        made.offsets = np.pad(self.offsets, [*wider, (0, 0)])
+        made.counts[row], count = other.counts[0], int(other.counts[0])
+        made.joints[row, :count], made.offsets[row, :count] = other.joints[0, :count], other.offsets[0, :count]
+        return made
+
     def supports(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
         """Return support polygons: corners (C, P, 2) over x and z, metres, and their numbers (C,)."""
         from footplant.live import _crowd as kernel

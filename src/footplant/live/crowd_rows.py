@@ -22,6 +22,8 @@ class Feet:
     """(C, N, 3) ankles, world, metres."""
     turns: NDArray
     """(C, N, 4) world."""
+    swings: NDArray
+    """(C, N) bool; feet in the air."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +54,11 @@ class RowLayout:
         members: NDArray,
         feet: list[int],
         limb_of: NDArray,
-        rank: int,
+        ranks: NDArray,
+        key: bytes,
         further: dict[str, Any] | None = None,
     ) -> RowLayout:
-        """Sort the rows; feet: joints of planted feet, rank: their priority; further: rows of this frame alone.
+        """Sort the rows; feet: joints of feet, ranks: (C, feet) theirs; further: rows of this frame alone.
 
         members: (C,) the characters that count. Without rows of this frame all of them do, so that the layout stays
         valid.
@@ -75,7 +78,8 @@ class RowLayout:
         character, foot = np.nonzero(standing)
         joints = np.array(feet, np.int64)[foot]
         blocks: list[dict[str, Any]] = [
-            {"poses": character, "kind": kind, "joint": joints, "rank": rank} for kind in (POSITION, ORIENTATION)
+            {"poses": character, "kind": kind, "joint": joints, "rank": ranks[standing]}
+            for kind in (POSITION, ORIENTATION)
         ]
         blocks.append(table.block(active) | {"share": share[active]})
         blocks += [] if further is None else [further]
@@ -86,7 +90,7 @@ class RowLayout:
         sources = np.full(len(made.order), -1)
         sources[2 * planted : 2 * planted + len(active)] = table.source[active]
         return cls(
-            key_of(share) if further is None else b"", made, sources[made.order], active,
+            key if further is None else b"", made, sources[made.order], active,
             row_of[2 * planted : 2 * planted + len(active)], standing, row_of[:planted], row_of[planted : 2 * planted],
         )  # fmt: skip
 
@@ -108,6 +112,6 @@ class RowLayout:
         return replace(self.rows, polygons=supports[0], sides=supports[1])
 
 
-def key_of(share: NDArray) -> bytes:
-    """Return a key of which goals are active and which are ramping."""
-    return (share > 0).tobytes() + (share < 1).tobytes()
+def key_of(share: NDArray, feet: Feet | None) -> bytes:
+    """Return a key of which goals are active, which are ramping, and which feet are in the air."""
+    return (share > 0).tobytes() + (share < 1).tobytes() + (b"" if feet is None else feet.swings.tobytes())

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
 from footplant.solve.ik.groupccd._limb import (
+    ALLOW,
     BASE,
     BEFORE,
     BONE,
@@ -260,12 +261,13 @@ def solve_pose(body, rows, work, leaning, tries, residuals):
     begin = first
     while begin < last:
         end = begin + 1
-        has_mass = kinds[begin, KIND] >= CENTER
+        has_mass, steps = kinds[begin, KIND] >= CENTER, kinds[begin, ALLOW] != 0
         while end < last and kinds[end, RANK] == kinds[begin, RANK]:
-            has_mass = has_mass or kinds[end, KIND] >= CENTER
+            has_mass, steps = has_mass or kinds[end, KIND] >= CENTER, steps or kinds[end, ALLOW] != 0
             end += 1
         factor = 1.0
-        for _ in range(1 if leaning else 3):
+        # rows that only their limbs may move for are as good as they get
+        for _ in range((1 if leaning else 3) if steps or has_mass else 0):
             if not leaning:
                 try_restore_mass(body, rows, work, begin, kinds[begin, RANK] - 1, 2)
             merit = solve_rank(body, rows, work, begin, end, begun, tries, 1 if leaning else 3)
