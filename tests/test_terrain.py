@@ -311,6 +311,53 @@ def test_real_clips(shared, name):
     assert np.isfinite(solution.motion.root).all()
 
 
+REAL = {
+    "a knee bent sideways": ("smpl_npz/video_walk_level1_filter_amass.npz", None, "slope:15"),
+    "feet without toe joints": ("bvh/other/toolbox_walk01.bvh", None, "slope:10"),
+    "a heel that leaves before its ball": ("bvh/cmu/09_01.bvh", None, "slope:10"),
+    "a foot that leaves after a lead-in": ("bvh/other/imusim_16_15.bvh", "sample:short", "slope:-10"),
+    "a heel that comes down": ("bvh/cmu/35_01.bvh", "vrm/100avatars_038_Kate.vrm", "slope:15"),
+}
+"""What was beyond its limits, in the ground or jerked → clip, character and ground."""
+
+
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.named(*{file for file, _, _ in REAL.values()}, "vrm/100avatars_038_Kate.vrm")
+def test_real_walks_on_slopes_keep_limits_and_stay_above_the_ground(shared, name):
+    import footplant
+
+    file, to, ground = REAL[name]
+    clip = footplant.load(shared / file)
+    result = footplant.terrain(clip, ground, target=str(shared / to) if to and to.startswith("vrm") else to)
+    level = clip.motion if result.unsolved is None else result.unsolved.motion
+    own, now = (humanoid.limit_violations(result.character, each.rotations) for each in (level, result.motion))
+    assert (now > np.radians(0.5)).sum() <= (own > 1e-9).sum()
+    after = result.report.after
+    assert after is not None
+    assert after.penetration_worst is not None
+    assert after.penetration_worst < 2.0
+    assert after.jerk_ratio is not None
+    assert after.jerk_ratio < 1.2
+
+
+def test_a_knee_that_flexes_more_bends_sideways_no_further(walk):
+    """A knee that is bent sideways by 15° on the level would bend so by 73° on stairs, in the plane that it has."""
+    character, knee = walk.character, walk.character.require_roles()["left_lower_leg"]
+    world = humanoid.reference_world(character.skeleton, character.require_roles())[1]
+    above = world[character.skeleton.parents[knee]]
+    rotations = np.array(walk.motion.rotations)
+    aside = rotation.multiply(rotation.exp(np.radians(-15.0) * rotation.AXES["z"]), above)
+    rotations[:, knee] = rotation.multiply(rotation.inverse(above), rotation.multiply(aside, rotations[:, knee]))
+    bowed = walk.motion.like(walk.motion.root, rotations, walk.motion.offsets)
+    result = terrain(replace(walk, motion=bowed), GROUNDS["steep stairs"])
+    before, after = (
+        np.degrees(humanoid.anatomical_turns(character, each.rotations)[:, knee]) for each in (bowed, result.motion)
+    )
+    assert np.abs(before[:, 2]).max() < 16.0
+    assert after[:, 0].max() > before[:, 0].max() + 20.0
+    assert np.abs(after[:, 2]).max() < 25.0
+
+
 def run(capsys, *arguments) -> tuple[int, str, str]:
     code = main([str(argument) for argument in arguments])
     out, err = capsys.readouterr()

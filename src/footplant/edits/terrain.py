@@ -44,6 +44,7 @@ from footplant.feet.steps import (
     foot_length,
     hip_width,
     plants_at,
+    raised_to_ground,
     step_width_shifts,
     transferred_places,
     without_overlap,
@@ -134,7 +135,7 @@ def terrain(
     carried, rises = move_feet_to_ground(motion, target, steps, footings, stage.ground, ground, body, mapping)
     carried, steps, contacts = released_heels(carried, motion, target, steps, contacts, rises)
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
-    plants = without_overlap(plants, motion.fps)
+    plants = without_overlap(raised_to_ground(plants, ground), motion.fps)
     beams = pass_under(carried, target, doorways)
     wanted = (*plants, *beams, *stay_over(beams, ground), *constraints)
     problem = Problem(flatten_toes(carried, target, plants, ground), target, wanted)
@@ -144,7 +145,11 @@ def terrain(
     held, soles = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried)
     if method is None and can_plant(target):
         start = carried if not beams else problem.motion
-        solution = solve_planted(problem, plants, ground, held, unlevelled=start, uneven=True, progress=progress)
+        # ducking bends joints as far as the beams ask
+        own = None if beams else motion
+        solution = solve_planted(
+            problem, plants, ground, held, unlevelled=start, uneven=True, own=own, progress=progress
+        )
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     solution = with_lead_in(solution, motion, target, ground, lead, lead_in)

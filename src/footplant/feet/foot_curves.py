@@ -134,38 +134,39 @@ def foot_curve(
         if edges:
             inside = ground.height(at[rows][:, ::2] + inner[:, rows][..., ::2])
             heights = np.where(heights - inside > settings.riser, inside, heights)
-        return (heights + deep[:, rows] - own[..., 1]).max(axis=0)
+        return heights + deep[:, rows] - own[..., 1]
 
     level = isinstance(ground, Plane) and ground.is_level
     # over a level floor, the same wherever the foot is; elsewhere a planted foot is where its plant is
     known, free = np.flatnonzero(planted | level), np.flatnonzero(~planted)
-    least = np.full(frames, -np.inf)
-    least[known] = needed(places, known)
+    least = np.full((len(below), frames), -np.inf)
+    least[:, known] = needed(places, known)
     sunk = _beside(planted, np.where(planted, least - places[:, 1], 0.0), round(settings.settle * fps))
+    least = (least - sunk).max(axis=0)
 
     def lowest(at: NDArray) -> NDArray:
         found = np.array(least)
         if not level:
-            found[free] = needed(at, free)
-        return found - sunk
+            found[free] = (needed(at, free) - sunk[:, free]).max(axis=0)
+        return found
 
     return FootCurve(turned, planted, places, lowest)
 
 
 def _beside(planted: NDArray, depth: NDArray, width: int) -> NDArray:
-    """Return how deep a foot may be in the ground before and after a plant (F,), metres, given its depth while planted.
+    """Return how deep points of a foot may be in the ground beside a plant (N, F), metres, given what they are in it.
 
     What a plant leaves in the ground does not jump out of it in the first frame of the swing.
     """
-    allowed = np.zeros(len(depth))
+    allowed = np.zeros_like(depth)
     edges = np.flatnonzero(np.diff(planted.astype(np.int8)))
     for edge in edges:
         inside, step = (edge, 1) if planted[edge] else (edge + 1, -1)
         for number in range(1, width + 1):
             frame = inside + step * number
-            if not 0 <= frame < len(depth) or planted[frame]:
+            if not 0 <= frame < len(planted) or planted[frame]:
                 break
-            allowed[frame] = max(allowed[frame], depth[inside] * (1.0 - number / (width + 1.0)))
+            allowed[:, frame] = np.maximum(allowed[:, frame], depth[:, inside] * (1.0 - number / (width + 1.0)))
     return allowed
 
 
@@ -200,7 +201,7 @@ def _turned(
         return np.array(reference)
     frames, slow = len(reference), max(settings.turn_time * kinematics.motion.fps, LEG_SETTINGS.least_frames)
     (heels, on_heel), (balls, on_ball) = held["heel"], held["ball"]
-    lying, on_one = (on_heel > 0.0) & (on_ball > 0.0), (on_heel > 0.0) | (on_ball > 0.0)
+    lying = (on_heel > 0.0) & (on_ball > 0.0)
     squares = np.tile(np.eye(3), (frames, 1, 1))
     vectors, sole = np.zeros((frames, 3)), arms["ball"] - arms["heel"]
     if lying.any():
@@ -209,12 +210,13 @@ def _turned(
             reference = _levelled(character, foot, reference, wanted, lying)
         squares[lying] += HARD * np.eye(3)
         vectors[lying] += HARD * rotation.log(rotation.multiply(wanted, rotation.inverse(reference[lying])))
-    if within is not None:
-        _add_limits(squares, vectors, reference, *within, ~on_one, settings.most_back)
-    x = _smooth(squares, vectors, slow)
-    # one end planted: the other stays above the ground
     across = rotation.cross(rotation.rotate(reference, sole), rotation.AXES["y"])
     across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
+    if within is not None:
+        on_one = ((on_heel > 0.0) | (on_ball > 0.0)) & ~lying
+        _add_limits(squares, vectors, reference, *within, ~lying, np.where(on_one[:, None], across, 0.0), settings)
+    x = _smooth(squares, vectors, slow)
+    # one end planted: the other stays above the ground
     pivots = [("heel", heels, on_heel, ("ball", "toe"), 1.0), ("ball", balls, on_ball, ("heel",), -1.0)]
     # one bound a frame, for the end that is deepest: rows of earlier rounds would hold it below what it needs now
     bounds, signs = np.full(frames, -np.inf), np.zeros(frames)
@@ -248,13 +250,19 @@ def _turned(
 
 
 def _add_limits(
-    squares: NDArray, vectors: NDArray, reference: NDArray, earlier: NDArray, nearest: NDArray, swing: NDArray,
-    most: float,
+    squares: NDArray, vectors: NDArray, reference: NDArray, earlier: NDArray, nearest: NDArray, free: NDArray,
+    pivots: NDArray, settings: FootSettings,
 ) -> None:  # fmt: skip
-    """Add rows that turn a foot back to its ankle's limits, where an earlier curve turned it beyond."""
+    """Add rows that turn a foot back to its ankle's limits, where an earlier curve turned it beyond.
+
+    free: (F,) bool; where the foot does not lie on heel and ball. pivots: (F, 3) unit axes about which a foot pitches
+    that stands on one of them: it does not turn or roll there; 0 where it is in the air.
+    """
     back = rotation.log(rotation.multiply(nearest, rotation.inverse(earlier)))
+    pitch = (back * pivots).sum(axis=1, keepdims=True) * pivots
+    back = np.where(pivots.any(axis=1)[:, None], pitch, back)
     angle = np.linalg.norm(back, axis=1)
-    rows = np.flatnonzero(swing & (angle > 1e-6) & (angle < most))
+    rows = np.flatnonzero(free & (angle > 1e-6) & (angle < settings.most_back))
     if len(rows):
         axis = back[rows] / angle[rows, None]
         goal = rotation.log(rotation.multiply(nearest[rows], rotation.inverse(reference[rows])))

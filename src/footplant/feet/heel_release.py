@@ -62,32 +62,49 @@ HEEL_SETTINGS = HeelSettings()
 
 
 def push_off_rises(
-    hips: NDArray, ankles: NDArray, heels: NDArray, balls: NDArray, reach: NDArray, steps: Sequence[Step], fps: float
-) -> tuple[NDArray, NDArray]:
-    """Return how far (F,), radians, a foot pitches about its ball so that its leg reaches it, and its ankles (F, 3).
+    hips: NDArray, ankles: NDArray, heels: NDArray, balls: NDArray, reach: NDArray, steps: Sequence[Step], side: str,
+    fps: float,
+) -> tuple[NDArray, NDArray]:  # fmt: skip
+    """Return how far (F,), radians, a foot pitches about its ball so that its leg reaches it, and the turns (F, 4).
 
-    hips, ankles, heels, balls: (F, 3) metres, with the foot flat. reach: (F,) metres from hip joint to ankle. With v
-    from ball to ankle, w from ball to hip joint and a the axis, |v(φ) − w| = reach is c cos φ + s sin φ = k.
+    hips, ankles, heels, balls: (F, 3) metres, with the foot flat. reach: (F,) metres from hip joint to ankle. steps: of
+    both feet; the foot is that of `side`. With v from ball to ankle, w from ball to hip joint and a the axis,
+    |v(φ) − w| = reach is c cos φ + s sin φ = k.
     """
     settings, frames = HEEL_SETTINGS, len(hips)
-    late, held = np.zeros(frames, bool), np.zeros(frames, bool)
-    for step in steps:
-        for ball in step.balls:
-            late[max(ball.start, 0) : ball.end] = True
-        for heel in step.heels:
+    half = max(round(settings.push_smoothing * fps), 1)
+    own = [step for step in steps if step.side == side]
+    held = np.zeros(frames, bool)
+    # after a step too, while the other foot carries the body
+    late = _planted([plant for step in steps if step.side != side for plant in (*step.heels, *step.balls)], frames)
+    late |= _planted([ball for step in own for ball in step.balls], frames)
+    for step in own:
+        for heel in step.heels[:1]:
             held[max(heel.start, 0) : _late_start(heel)] = True
-    axis = pitch_axis(heels, balls)
+    # a foot in the air may be upright, and has no axis of its own
+    down = _planted([plant for step in own for plant in (*step.heels, *step.balls)], frames)
+    axis = pitch_axis(heels, balls)[np.maximum.accumulate(np.where(down, np.arange(frames), 0))]
     arm, leg = ankles - balls, hips - balls
     along = (arm * axis).sum(axis=1) * (leg * axis).sum(axis=1)
     c, s = (arm * leg).sum(axis=1) - along, (rotation.cross(axis, arm) * leg).sum(axis=1)
     k = 0.5 * ((arm * arm).sum(axis=1) + (leg * leg).sum(axis=1) - reach**2) - along
     angles = np.arctan2(s, c) - np.arccos(np.clip(k / np.maximum(np.hypot(c, s), 1e-9), -1.0, 1.0))
-    trailing = ((balls - heels) * (hips - ankles) * [1.0, 0.0, 1.0]).sum(axis=1) > 0.0
+    ahead = rotation.cross(axis, np.broadcast_to(rotation.AXES["y"], axis.shape))
+    trailing = (ahead * (hips - ankles)).sum(axis=1) > 0.0
     need = np.where(late & ~held & trailing & (k > c + 1e-9) & (s > 0.0), np.clip(angles, 0.0, settings.push_off), 0.0)
     if not need.any():
-        return np.zeros(frames), ankles
-    rise = np.clip(smooth_above(need, held, max(round(settings.push_smoothing * fps), 1)), 0.0, None)
-    return rise, balls + rotation.rotate(rotation.exp(rise[:, None] * axis), arm)
+        return np.zeros(frames), rotation.identity(frames)
+    # a foot that is held flat begins to pitch as slowly as it ends
+    rise = _share(held, half) * np.clip(smooth_above(need, held, half), 0.0, None)
+    return rise, rotation.exp(rise[:, None] * axis)
+
+
+def _planted(plants: Sequence[Plant], frames: int) -> NDArray:
+    """Return whether any of the plants lasts (F,)."""
+    planted = np.zeros(frames, bool)
+    for plant in plants:
+        planted[max(plant.start, 0) : plant.end] = True
+    return planted
 
 
 def _late_start(heel: Plant) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.contacts.ground import Ground
 from footplant.feet.footing import Footing
-from footplant.feet.heel_release import pitch_axis, push_off_rises
+from footplant.feet.heel_release import push_off_rises
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.soles import SOLE
 from footplant.feet.steps import Step
@@ -108,13 +108,45 @@ def move_feet_to_ground(
     paths = {side: path.with_hips(moved, feet[side], shift) for side, path in paths.items()}
     rises = {side: np.zeros(len(motion)) for side in paths}
     for side, path in paths.items():
-        own = [step for step in steps if step.side == side]
-        paths[side], rises[side] = path.pushed_off(kinematics, moved, character, side, own, shift)
+        paths[side], rises[side] = path.pushed_off(kinematics, moved, character, side, steps, shift)
     down = _down(kinematics, moved, character, paths, shift)
     out = replace(moved.motion, root=moved.motion.root + shift - down[:, None] * rotation.AXES["y"])
     for side, path in paths.items():
-        out = place_limb(out, limb_of(character, f"{side}_leg"), path.ankles, orientations=path.turns).motion
+        limb = limb_of(character, f"{side}_leg")
+        out = place_limb(_bent_at_hinge(out, limb, path.ankles), limb, path.ankles, orientations=path.turns).motion
     return out, rises
+
+
+def _bent_at_hinge(motion: Motion, limb: Limb, ankles: NDArray) -> Motion:
+    """Return the motion with knees that are about to flex more, to reach ankles (F, 3), turned towards their hinge.
+
+    With φ₀ the flexion of a knee and β₀ the angle between its plane and that of the hinge, a knee that flexes by φ > φ₀
+    does so at sin β = sin β₀ · φ₀/φ: what it bends sideways stays as it is, the rest is flexion.
+    """
+    kinematics, parents = Kinematics(motion), motion.skeleton.parents
+    hip, knee, end = (kinematics.positions[:, joint] for joint in (limb.upper, limb.lower, limb.end))
+    thigh, shank = knee - hip, end - knee
+    long, short = (np.linalg.norm(bone, axis=1, keepdims=True) for bone in (thigh, shank))
+    down, now = thigh / np.maximum(long, 1e-9), shank / np.maximum(short, 1e-9)
+    hinge = rotation.rotate(kinematics.rotations[:, limb.upper], np.broadcast_to(limb.axis, thigh.shape))
+    hinge = hinge - (hinge * down).sum(axis=1, keepdims=True) * down
+    hinge /= np.maximum(np.linalg.norm(hinge, axis=1, keepdims=True), 1e-9)
+    back = rotation.cross(hinge, down)
+    along, ahead, aside = ((now * axis).sum(axis=1) for axis in (down, back, hinge))
+    before, off = np.arctan2(np.hypot(ahead, aside), along), np.arctan2(aside, ahead)
+    far = np.linalg.norm(ankles - hip, axis=1)
+    cosine = (far**2 - (long**2 + short**2)[:, 0]) / np.maximum(2.0 * (long * short)[:, 0], 1e-9)
+    after = np.arccos(np.clip(cosine, -1.0, 1.0))
+    rows = np.flatnonzero((after > before) & (np.abs(off) < 0.5 * np.pi))
+    if not len(rows):
+        return motion
+    turned = np.arcsin(np.sin(off[rows]) * before[rows] / after[rows])[:, None]
+    sine, cosine = np.sin(before[rows])[:, None], np.cos(before[rows])[:, None]
+    wanted = cosine * down[rows] + sine * (np.cos(turned) * back[rows] + np.sin(turned) * hinge[rows])
+    world = rotation.multiply(rotation.between(now[rows], wanted), kinematics.rotations[rows, limb.lower])
+    rotations, above = np.array(motion.rotations), kinematics.rotations[rows, parents[limb.lower]]
+    rotations[rows, limb.lower] = rotation.normalize(rotation.multiply(rotation.inverse(above), world))
+    return motion.like(motion.root, rotations, motion.offsets)
 
 
 def _lower_share(height: NDArray, fps: float, planned: bool) -> NDArray:
@@ -163,10 +195,10 @@ class _FootPath:
             for point in (character.contacts[f"{side}_{part}"] for part in ("heel", "ball"))
         )
         hips = moved.positions[:, limb.upper] + shift
-        rise, raised = push_off_rises(
-            hips, self.ankles, heels, balls, _reach(kinematics, limb), steps, kinematics.motion.fps
+        rise, turn = push_off_rises(
+            hips, self.ankles, heels, balls, _reach(kinematics, limb), steps, side, kinematics.motion.fps
         )
-        turn = rotation.exp(rise[:, None] * pitch_axis(heels, balls))
+        raised = balls + rotation.rotate(turn, self.ankles - balls)
         return replace(self, ankles=raised, turns=rotation.normalize(rotation.multiply(turn, self.turns))), rise
 
 
