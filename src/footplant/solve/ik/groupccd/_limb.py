@@ -275,17 +275,21 @@ def leave_planes(body, rows, work, limb):
 def push_out(body, rows, work, limb):
     """Move points of a limb out of half-spaces that nothing else may move for, the worst first, `PUSHES` times.
 
-    Those that count less than the limb's end are left. Return whether the limb has moved.
+    Those that count less than the goals of the limb's points are left. Return whether the limb has moved.
 
     A point in the second half of the lower bone is placed in closed form, by bending the limb; one nearer to the hinge
     by rotating it.
     """
     world, tree, limbs = work.world, body.tree, body.limbs
-    u, m, e, end = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2], work.found[limb, END]
+    u, m, e, last = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2], rows.last
+    if work.found[limb, END] >= 0:
+        last = work.found[limb, END]
+    if work.found[limb, BEFORE] >= 0:
+        last = min(last, work.found[limb, BEFORE])
     moved = False
     for _ in range(PUSHES):
         worst, most = -1, 1e-4
-        for i in range(rows.first, rows.last if end < 0 else end):
+        for i in range(rows.first, last):
             j = rows.kinds[i, JOINT]
             if rows.kinds[i, KIND] != HALF_SPACE or rows.kinds[i, ALLOW] != 0 or tree[j, LIMB] != limb:
                 continue
