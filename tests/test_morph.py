@@ -118,7 +118,7 @@ def test_errors_without_the_exact_pass_fall_below_one_per_cent(walk):
 
 
 def test_unreachable_footsteps_are_reported(walk):
-    tiny = apply_proportions(walk.character, legs=0.25)
+    tiny = apply_proportions(walk.character, legs=0.15)
     solution = morph(walk, [tiny])
     assert solution.status is Status.UNREACHABLE
     assert any("scale the footsteps" in text for text in solution.report.notes)

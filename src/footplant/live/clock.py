@@ -20,9 +20,11 @@ class SenderClock:
 
     def __init__(self) -> None:
         """Start without an estimate."""
-        from footplant.live._clock import capture, new_clock
+        from footplant.live import _clock as kernel
 
-        self._capture, self._state = capture, new_clock()
+        rules = kernel.Rules(*(float(getattr(CLOCK, name)) for name in kernel.Rules._fields))
+        self._capture = kernel.capture
+        self._state = kernel.new_clock(rules, CLOCK.usual_rate, CLOCK.window, CLOCK.far + 1)
         self.period = 1.0 / CLOCK.usual_rate
         """Seconds between two poses: the median."""
         self.jumps = 0
