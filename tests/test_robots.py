@@ -317,6 +317,12 @@ def test_terrain(own, tmp_path, capsys):
     heights = {round(plant.place[2], 3) for plant in made.goals.plants}
     # a step that the clip ends in may be out of reach
     assert {0.0, 0.08, 0.24} <= heights, heights
+    # steps that climb take longer, and plants with them: the ankle of the motion that is followed is still in them
+    for heel in (plant for plant in made.goals.plants if plant.part == "heel"):
+        for toe in (plant for plant in made.goals.plants if (plant.side, plant.part) == (heel.side, "toe")):
+            both = range(max(heel.start, toe.start), min(heel.end, toe.end))
+            if both:
+                assert np.ptp(made.goals.positions[f"{heel.side}_ankle"][both], axis=0).max() < 0.01
     assert quality.worst_drift < 0.5
     assert quality.deepest < 2.0
     assert (quality.ranges_broken, quality.jumps) == (0, 0)

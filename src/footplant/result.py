@@ -8,6 +8,7 @@ from typing import Any
 
 from footplant import views
 from footplant.clip import Clip
+from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground
 from footplant.conversion import Conversion
 from footplant.errors import ArgumentError, SkeletonError
@@ -32,6 +33,8 @@ class Result:
     """The motion on the target character before the solve: with copied rotations, or moved along a path."""
     ground: Ground | None = field(default=None, repr=False)
     """The ground that the feet stand on, if the edit knows one."""
+    plants: tuple[Footplant, ...] = field(default=(), repr=False)
+    """Of an edit of terrain, what was asked to stand and where, in frames of the clip."""
 
     @classmethod
     def of(
@@ -43,6 +46,7 @@ class Result:
         source: Clip | None = None,
         unsolved: Motion | None = None,
         ground: Ground | None = None,
+        plants: tuple[Footplant, ...] = (),
     ) -> Result:
         """Return the solution of an edit of a clip, on the clip's character or on another one.
 
@@ -54,7 +58,7 @@ class Result:
         conversion, contents = (clip.conversion, clip.contents) if same else (Conversion(), {})
         made = Clip(solution.motion, character, name=clip.name, conversion=conversion, contents=contents)
         before = None if unsolved is None else Clip(unsolved, character, name=clip.name)
-        return cls(made, solution.report, source, before, ground)
+        return cls(made, solution.report, source, before, ground, plants)
 
     @property
     def status(self) -> Status:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.clip import Clip
+from footplant.constraints import Footplant
 from footplant.contacts.detection import HANDS, Contacts, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.edits.terrain import terrain
@@ -39,7 +40,8 @@ from footplant.problem import Progress, Report, Status
 from footplant.quality.measure import ConstraintQuality
 from footplant.quality.robot import RobotQuality, measure_robot
 from footplant.result import ClipSource, as_clip
-from footplant.solve.robot.goals import Goals, goals_of, goals_of_robot, leg_length
+from footplant.skeleton import Character
+from footplant.solve.robot.goals import Goals, HeldPoint, goals_of, goals_of_robot, leg_length
 from footplant.solve.robot.solve import RobotSolution, solve_robot
 from footplant.transfer import transfer
 
@@ -195,16 +197,7 @@ def _goals(clip: Clip, body: RobotBody, keep_footsteps: bool, ground: Ground | s
     plants = plants_for(steps, target, stage.move, step_width_shifts(steps, source, clip.character, extra))
     if not stage.guessed:
         plants = with_foot_length(raised_to_ground(plants, stage.ground), target)
-    parts = {
-        target.contacts[f"{side}_{label}"]: (side, part)
-        for side in SIDES
-        for label, part in (("heel", "heel"), ("ball", "toe"))
-    }
-    held = [
-        (*parts[plant.point], plant.frames[0], plant.frames[-1] + 1, np.asarray(plant.place, float))
-        for plant in plants
-        if plant.frames and plant.point in parts
-    ]
+    held = _held(plants, target)
     level = _floor_level(np.array([place[1] for *_, place in held]), body) if held else _lowest(copied, body)
     return goals_of(body, copied, held, level, palms=palms)
 
@@ -214,16 +207,21 @@ def _terrain_goals(
 ) -> Goals:
     """Return goals of a motion that is laid on terrain by the robot's proxy, whose steps the robot takes over."""
     made = terrain(clip, ground, target=body.proxy, keep_footsteps=keep_footsteps, contacts=contacts, lead_in="drop")
-    kinematics = Kinematics(made.motion)
-    held = []
-    for plant in contacts.plants:
-        side, _, label = plant.point.partition("_")
-        if side in SIDES and label in ("heel", "ball"):
-            path = kinematics.point(body.proxy.contacts[plant.point])[plant.start : plant.end]
-            if len(path):
-                part = "heel" if label == "heel" else "toe"
-                held.append((side, part, plant.start, plant.start + len(path), np.median(path, axis=0)))
-    return goals_of(body, made.motion, held, 0.0, ground=made.ground)
+    return goals_of(body, made.motion, _held(made.plants, body.proxy), 0.0, ground=made.ground)
+
+
+def _held(plants: Sequence[Footplant], proxy: Character) -> list[HeldPoint]:
+    """Return what is planted of a robot, given footplants of its proxy."""
+    parts = {
+        proxy.contacts[f"{side}_{label}"]: (side, part)
+        for side in SIDES
+        for label, part in (("heel", "heel"), ("ball", "toe"))
+    }
+    return [
+        (*parts[plant.point], plant.frames[0], plant.frames[-1] + 1, np.asarray(plant.place, float))
+        for plant in plants
+        if plant.frames and plant.point in parts
+    ]
 
 
 def _resting_palms(clip: Clip, ground: Ground) -> list[tuple[str, int, int]]:

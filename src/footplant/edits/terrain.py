@@ -163,7 +163,16 @@ def terrain(
         motion, solution = world.carried(motion), replace(solution, motion=world.carried(solution.motion))
         solution = solution.noted("footplants and penetration are relative to the moving ground")
     solution = dropped_lead_in(solution, lead, lead_in)
-    return Result.of(shown, solution, mover, source=shown, unsolved=None if same else motion, ground=world)
+    if lead_in == "drop":
+        plants = tuple(plant.like(frames=_frames_after(plant.frames, lead)) for plant in plants)
+    unsolved = None if same else motion
+    return Result.of(shown, solution, mover, source=shown, unsolved=unsolved, ground=world, plants=plants)
+
+
+def _frames_after(frames: Sequence[int] | None, lead: int) -> range:
+    """Return an interval of frames, counted from frame `lead` on."""
+    assert isinstance(frames, range)
+    return range(max(frames.start - lead, 0), max(frames.stop - lead, 0))
 
 
 def _terrain_for(ground: Ground | float | str | Path, clip: Clip, mover: Character, keep_footsteps: bool) -> Ground:
