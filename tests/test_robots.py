@@ -25,7 +25,7 @@ from footplant.mechanism.body import robot_body
 from footplant.mechanism.links import links_of
 from footplant.mechanism.model import weld_order
 from footplant.mechanism.motion import Plant, RobotMotion
-from footplant.mechanism.solids import SolidTable
+from footplant.mechanism.solids import SolidTable, levels_below
 from footplant.quality.robot import measure_robot
 from footplant.solve.robot.goals import goals_of
 from footplant.solve.robot.settings import ROBOT_SETTINGS
@@ -307,6 +307,33 @@ def test_command_line(tmp_path, capsys):
     assert main(["repair", str(out), "--robot", str(model), "-o", str(tmp_path / "again.pkl")]) == 0
     assert main(["info", str(model)]) == 0
     assert "left_hip_pitch, left_hip_roll, left_hip_yaw" in capsys.readouterr().out
+
+
+def test_ball_beside_a_riser():
+    """A ball touches a riser as far beside it as its radius, and its edge from above as a ball does."""
+
+    def stairs(places):
+        return np.where(places[:, 0] > 0.0, 0.1, 0.0)
+
+    places = np.array([[-0.06, 0.0, 0.2], [-0.045, 0.0, 0.2], [-0.03, 0.0, 0.2], [0.1, 0.0, 0.2]])
+    # the edge touches the ball 30 mm beside its lowest point
+    wanted = [0.0, 0.1 - 0.05 + np.sqrt(0.05**2 - 0.045**2), 0.1 - 0.05 + 0.04, 0.1]
+    found = levels_below(stairs, places, np.full(4, 0.05))
+    assert np.allclose(found, wanted, atol=0.005)
+    assert (levels_below(stairs, places, np.zeros(4)) == [0.0, 0.0, 0.0, 0.1]).all()
+
+
+def test_round_feet_on_stairs():
+    """Feet of balls are planted and swung clear of risers, and nothing is shaken by it."""
+    box = '<geom type="box" size=".1 .04 .02" pos=".03 0 -.04"/>'
+    balls = "".join(f'<geom size=".03" pos="{x} {y} -.03"/>' for x in (-0.07, 0.14) for y in (-0.03, 0.03))
+    body = robot_body(parse_mechanism(OWN.replace(box, balls).encode()))
+    clip = footplant.load("sample:walk")
+    quality = retarget_robot(replace(clip, motion=clip.motion.resample(30.0)), body, ground="stairs:0.12:0.3").quality
+    assert quality.deepest < 2.0
+    assert quality.worst_drift < 0.5
+    assert max(quality.plant_errors) < 1.0
+    assert quality.jerk < 650.0
 
 
 def test_terrain(own, tmp_path, capsys):

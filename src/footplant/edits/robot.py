@@ -134,7 +134,8 @@ def _result(body: RobotBody, motion: RobotMotion, goals: Goals, started: float, 
         notes.append(f"hands rest on the ground for {let_go} more frames in the source, out of the robot's reach")
     moved = max((np.hypot(*np.subtract(a.place, b.place)[:2]) for a, b in zip(asked, goals.plants)), default=0.0)
     if 1000.0 * moved > REACHED:
-        notes.append(f"feet would overlap: footsteps are moved apart, by up to {1000.0 * moved:.0f} mm")
+        cause = "overlap" if goals.ground is None else "overlap, or stand in a riser"
+        notes.append(f"feet would {cause}: footsteps are moved apart, by up to {1000.0 * moved:.0f} mm")
     if solution.let_go:
         names = ", ".join(_name(plant) for plant in solution.let_go)
         notes.append(f"out of the robot's reach and let go: {names}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,43 @@ RIM = 16
 """Points on the rim of a cylinder: its surface is within 1 % of the radius of the true one."""
 ROUND = 60
 """Points of an ellipsoid: its surface is within 3 % of the true one."""
+
+
+AROUND = 16
+"""Directions in which the ground beside the centre of a ball is looked up: a riser is met within 2 % of the radius."""
+RINGS = np.radians(np.arange(6.0, 91.0, 6.0))
+"""Angles from a ball's lowest point to its equator, radians: the edge of a step is met within 10 % of the radius."""
+
+
+def levels_below(
+    heights: Callable[[NDArray], NDArray], places: NDArray, radii: NDArray, margin: float = np.inf
+) -> NDArray:
+    """Return how high the lowest points (…, P) of balls are where they touch the ground, metres.
+
+    places: (…, P, 3) centres, z up; radii: (P,), 0 for a corner; heights: places (N, 2) → height of the ground. A ball
+    beside a riser is on the upper tread as soon as its rim is in it. Balls that are farther than `margin` above the
+    ground below their centre and around them have the height below their centre.
+    """
+    levels = heights(places[..., :2].reshape(-1, 2)).reshape(places.shape[:-1])
+    radii = np.broadcast_to(radii, levels.shape)
+    round_ = np.flatnonzero(radii.ravel() > 0.0)
+    centers, size = places.reshape(-1, 3)[round_], radii.ravel()[round_]
+    angles = 2.0 * np.pi * np.arange(AROUND) / AROUND
+    ways = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+    def around(chosen: NDArray, share: float) -> NDArray:
+        beside = centers[chosen, None, :2] + share * size[chosen, None, None] * ways
+        return heights(beside.reshape(-1, 2)).reshape(-1, AROUND).max(axis=1)
+
+    found = levels.ravel()[round_]
+    rim = around(np.arange(len(round_)), 1.0)
+    # the ground rises below few of them
+    rising = np.flatnonzero((rim > found) & (centers[:, 2] - size < rim + margin))
+    for angle in RINGS:
+        beside = around(rising, np.sin(angle)) - size[rising] * (1.0 - np.cos(angle))
+        found[rising] = np.maximum(found[rising], beside)
+    levels.ravel()[round_] = found
+    return levels
 
 
 def spanning_points(solid: Solid, links: Links) -> tuple[int, NDArray, float]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
 from footplant.mechanism.motion import Plant, RobotMotion
+from footplant.mechanism.solids import levels_below
 from footplant.serialise import json_ready
 
 SKATING = 0.01
@@ -206,8 +207,7 @@ def _lowest(
             continue
         above = at[:, link, 2][:, None] + turn[:, link, 2] @ own.T - radius
         if heights is not None:
-            flat = at[:, link, None, :2] + np.einsum("fij,nj->fni", turn[:, link, :2], own)
-            above -= heights(flat.reshape(-1, 2)).reshape(above.shape)
+            above -= levels_below(heights, at[:, link, None] + own @ np.swapaxes(turn[:, link], -1, -2), radius)
         lowest = np.minimum(lowest, above.min(axis=1))
     return lowest
 

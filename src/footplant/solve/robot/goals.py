@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,15 @@ class Goals:
             for above, below in SEGMENTS
             if above in self.body.centers and below in self.body.centers
         }
+
+    def with_moved_feet(self, moves: dict[str, NDArray]) -> Goals:
+        """Return the goals with feet moved along the ground; side → (F, 2) metres. Knees move half as far."""
+        positions = dict(self.positions)
+        for side, move in moves.items():
+            for part, share in (("ankle", 1.0), ("knee", 0.5)):
+                along = np.concatenate([share * move, np.zeros((len(move), 1))], axis=1)
+                positions[f"{side}_{part}"] = positions[f"{side}_{part}"] + along
+        return replace(self, positions=positions)
 
     def link_turns(self, joint: str, link: int) -> NDArray:
         """Return rotations (F, 3, 3) of a link that turns away from the rest pose as a joint of the proxy does."""

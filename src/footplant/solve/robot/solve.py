@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
 from footplant.mechanism.motion import Plant
+from footplant.mechanism.solids import levels_below
 from footplant.solve.robot.balance import balancing_shift
 from footplant.solve.robot.goals import TO_Z_UP, Goals, leg_length
+from footplant.solve.robot.moved_steps import step_moves, steps_apart, steps_on_treads
 from footplant.solve.robot.settings import ROBOT_SETTINGS, RobotSettings
-from footplant.solve.robot.steps_apart import steps_apart
 
 SKETCH_STEPS = 2
 """Gauss–Newton steps of waist, arms and head before the trunk. Without, the trunk is balanced under arms that move
@@ -67,7 +68,7 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
     """Return the states of a robot that best follow its goals, with what must hold."""
     problem = _Problem(goals, settings)
     states = problem.first_guess()
-    problem.move_steps_apart(states)
+    problem.move_steps(states)
     plants = problem.goals.plants
     trunk, upper = problem.columns(problem.lower_hinges, base=True), problem.columns(problem.upper_hinges, base=False)
     # arms and head weigh as much as they do in the end: the trunk is balanced under them
@@ -292,8 +293,19 @@ class _Problem:
         ways -= at[:, above] + np.einsum("fsij,sj->fsi", turn[:, above], places[:, 0])
         return float((self.soft.way_weights * ((ways - self.soft.way_goals) ** 2).sum(axis=2)).sum())
 
-    def move_steps_apart(self, states: NDArray) -> None:
-        """Move steps of both feet that would overlap apart; states: of the first guess, in which feet are planted."""
+    def move_steps(self, states: NDArray) -> None:
+        """Move steps of both feet that would overlap apart, and those whose foot is in a riser away from it.
+
+        states: of the first guess, in which feet are planted; guessed anew for feet that are moved away from a riser,
+        out of which the ground would raise them.
+        """
+        if self.goals.ground is not None:
+            plants = steps_on_treads(self.body, self.goals.plants, *self.links.pose(states), self.goals.ground_heights)
+            if plants != self.goals.plants:
+                moves = step_moves(self.goals.plants, plants, len(states))
+                self.goals = replace(self.goals.with_moved_feet(moves), plants=plants)
+                self.soft, self.hard = self._soft(), self._hard()
+                states[:] = self.first_guess()
         if len(self.solids.pairs):
             moved = tuple(steps_apart(self.body, self.goals.plants, *self.links.pose(states), self.settings.apart))
             if moved != self.goals.plants:
@@ -423,14 +435,15 @@ class _Problem:
         factored = shifted = 0
         damping = DAMPING
         for number in range(balance + s.steps if steps is None else steps):
+            if self.goals.ground is not None:
+                # before a shift, which takes feet along: planted ones come back
+                self.level_floor(states, hard)
             if number and shifted == number - 1 < balance:
                 longest = self.shift_to_balance(states)
                 soft = self.soft_rows(own, moved | (columns[0] >= 0))
                 shifted += longest > s.balanced * self.leg
             if renewed and number:
                 pairs = self.near_pairs(states, own, moved)
-            if self.goals.ground is not None:
-                self.level_floor(states, hard)
             kernel.assemble(
                 self.tree, columns, soft, hard, pairs, states, s.margin * self.leg / 0.8, s.apart, s.part * self.size,
                 touching, room, rows,
@@ -512,10 +525,11 @@ class _Problem:
         return changed
 
     def level_floor(self, states: NDArray, hard) -> None:
-        """Write the heights of the ground below all points of solids; one that is deep in a riser rises slowly."""
+        """Write the heights of the ground below all solids; one that is deep in a riser rises slowly."""
         at, turn = self.links.pose(states)
         places = at[:, hard.floor_links] + np.einsum("fpij,pj->fpi", turn[:, hard.floor_links], hard.floor_places)
-        heights = self.goals.ground_heights(places[..., :2].reshape(-1, 2)).reshape(places.shape[:2])
+        margin = self.settings.margin * self.leg / 0.8
+        heights = levels_below(self.goals.ground_heights, places, hard.floor_radii, margin)
         hard.floor_levels[:] = np.minimum(heights, places[..., 2] - hard.floor_radii + self.settings.rise)
 
     def near_pairs(self, states: NDArray, own: NDArray, moved: NDArray):
