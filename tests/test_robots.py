@@ -27,7 +27,8 @@ from footplant.mechanism.model import weld_order
 from footplant.mechanism.motion import Plant, RobotMotion
 from footplant.mechanism.solids import SolidTable, levels_below
 from footplant.quality.robot import measure_robot
-from footplant.solve.robot.goals import goals_of
+from footplant.solve.robot.goals import goals_of, rigid_plants
+from footplant.solve.robot.moved_steps import steps_on_treads
 from footplant.solve.robot.settings import ROBOT_SETTINGS
 from footplant.solve.robot.solve import solve_robot
 from footplant.transfer import transfer
@@ -71,6 +72,8 @@ OWN = f"""<mujoco model="own"><compiler angle="radian"/><worldbody><body name="p
   <geom type="box" size=".08 .12 .15" pos="0 0 .15"/>{arm("left", 1)}{arm("right", -1)}</body>
 </body></worldbody></mujoco>"""
 """A robot of 23 hinges."""
+BOX_FOOT = '<geom type="box" size=".1 .04 .02" pos=".03 0 -.04"/>'
+ROUND_FOOT = "".join(f'<geom size=".03" pos="{x} {y} -.03"/>' for x in (-0.07, 0.14) for y in (-0.03, 0.03))
 
 
 @pytest.fixture(scope="module")
@@ -325,15 +328,40 @@ def test_ball_beside_a_riser():
 
 def test_round_feet_on_stairs():
     """Feet of balls are planted and swung clear of risers, and nothing is shaken by it."""
-    box = '<geom type="box" size=".1 .04 .02" pos=".03 0 -.04"/>'
-    balls = "".join(f'<geom size=".03" pos="{x} {y} -.03"/>' for x in (-0.07, 0.14) for y in (-0.03, 0.03))
-    body = robot_body(parse_mechanism(OWN.replace(box, balls).encode()))
+    body = robot_body(parse_mechanism(OWN.replace(BOX_FOOT, ROUND_FOOT).encode()))
     clip = footplant.load("sample:walk")
     quality = retarget_robot(replace(clip, motion=clip.motion.resample(30.0)), body, ground="stairs:0.12:0.3").quality
     assert quality.deepest < 2.0
     assert quality.worst_drift < 0.5
     assert max(quality.plant_errors) < 1.0
     assert quality.jerk < 650.0
+
+
+def test_steps_on_treads():
+    """A step with the rim of a ball in a riser is moved off it, with room to roll; one that is clear stays."""
+    body = robot_body(parse_mechanism(OWN.replace(BOX_FOOT, ROUND_FOOT).encode()))
+    states = np.zeros((4, 7 + len(body.mechanism.joints)))
+    states[:, 3], states[:, 2] = 1.0, 0.87
+    at, turn = body.links.pose(states)
+    sole = body.soles["left"]
+    plants = []
+    for part in ("heel", "toe"):
+        place = at[0, sole.link] + turn[0, sole.link] @ getattr(sole, part)
+        plants.append(Plant("left", part, 0, 4, tuple(place.tolist())))
+    toe = plants[1].place[0]
+    for beside, least in ((0.01, 0.06), (0.04, 0.06), (0.08, 0.08)):
+        moved = steps_on_treads(body, plants, at, turn, lambda at, edge=toe + beside: 0.15 * (at[:, 0] > edge))
+        assert least - 0.002 < toe + beside - moved[1].place[0] < least + 0.004
+        assert np.allclose(np.subtract(moved[1].place, moved[0].place), np.subtract(plants[1].place, plants[0].place))
+
+
+def test_no_plant_below_the_floor(own):
+    """A toe on the floor under a heel that stands above it is as far ahead as the foot is long, on the floor."""
+    held = [("left", "heel", 0, 9, np.array([0.0, 0.0, 0.1])), ("left", "toe", 3, 9, np.array([0.1, 0.0, 0.0]))]
+    heel, toe = rigid_plants(own, held)
+    assert heel.place == (0.0, 0.0, 0.1)
+    # the foot is 0.2 m long
+    assert np.allclose(toe.place, (np.sqrt(0.2**2 - 0.1**2), 0.0, 0.0))
 
 
 def test_terrain(own, tmp_path, capsys):

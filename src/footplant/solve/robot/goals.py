@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -98,7 +99,7 @@ def goals_of(
         (side, part, start, end, TO_Z_UP @ np.asarray(place) - np.array([0.0, 0.0, level]))
         for side, part, start, end, place in held
     ]
-    plants = _rigid(body, moved, flat=ground is None)
+    plants = rigid_plants(body, moved, flat=ground is None)
     offset = _standing_offset(body, plants, {name: places[:, index] for index, name in enumerate(names)})
     places[..., 2] += offset
     positions = {name: places[:, index] for index, name in enumerate(names)}
@@ -149,10 +150,10 @@ def goals_of_robot(body: RobotBody, motion: RobotMotion, held: Sequence[tuple[st
         (side, part, start, end, tracks[side, part][start:end].mean(axis=0))
         for side, part, start, end in merged_points(held)
     ]
-    return Goals(body, motion.fps, positions, turns, _rigid(body, planted))
+    return Goals(body, motion.fps, positions, turns, rigid_plants(body, planted))
 
 
-def _rigid(body: RobotBody, held: Sequence[HeldPoint], flat: bool = True) -> tuple[Plant, ...]:
+def rigid_plants(body: RobotBody, held: Sequence[HeldPoint], flat: bool = True) -> tuple[Plant, ...]:
     """Return plants whose places fit rigid feet: heel and toe of one step are a foot's length apart.
 
     flat: the ground is a floor at height 0; places near it and below it are on it.
@@ -171,8 +172,13 @@ def _rigid(body: RobotBody, held: Sequence[HeldPoint], flat: bool = True) -> tup
             beside = [each for each in placed if each.part != part and each.start < end and each.end > start]
             if beside:
                 # the foot is rigid: this end follows from the one that stands already
-                way = place - np.array(beside[-1].place)
-                place = np.array(beside[-1].place) + way * length / max(float(np.linalg.norm(way)), 1e-9)
+                other = np.array(beside[-1].place)
+                way = place - other
+                place = other + way * length / max(float(np.linalg.norm(way)), 1e-9)
+                if flat and place[2] < 0.0 <= other[2] < length:
+                    # not through the floor: it stands on it
+                    along = way[:2] / max(float(np.linalg.norm(way[:2])), 1e-9)
+                    place = np.array([*(other[:2] + along * math.sqrt(length**2 - other[2] ** 2)), 0.0])
             placed.append(Plant(side, part, start, end, tuple(place.tolist())))
         found += placed
     return tuple(found)
