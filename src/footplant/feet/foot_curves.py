@@ -268,7 +268,7 @@ def _add_limits(
     """
     back = rotation.log(rotation.multiply(nearest, rotation.inverse(earlier)))
     pitch = (back * pivots).sum(axis=1, keepdims=True) * pivots
-    back = np.where(pivots.any(axis=1)[:, None], pitch, back)
+    back = np.where(np.asarray(pivots.any(axis=1))[:, None], pitch, back)
     angle = np.linalg.norm(back, axis=1)
     rows = np.flatnonzero(free & (angle > 1e-6) & (angle < settings.most_back))
     if len(rows):

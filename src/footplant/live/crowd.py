@@ -104,7 +104,7 @@ class PreparedActor:
 class _Group:
     """Characters with the same joint tree: they are posed in one call."""
 
-    def __init__(self, solver: GroupCcd, numbers: list[int], scene: CrowdScene, ranks: dict[int, int]) -> None:
+    def __init__(self, solver: GroupCcd, numbers: list[int], scene: CrowdScene, ranks: dict[float, int]) -> None:
         self.solver, self.numbers = solver, numbers
         actors = [scene.actors[number] for number in numbers]
         self.bodies = bodies_of([actor.character for actor in actors])
@@ -247,9 +247,10 @@ class Crowd:
         group.roots[:, row], group.locals[:, row] = prepared.line.root, prepared.line.rotations
         group.swings[:, row] = prepared.swings
         own = bodies_of([character])
-        group.bodies = tuple(
+        offsets, masses, centers = (
             _frozen(_with_row(table, row, body[0])) for table, body in zip(group.bodies, own, strict=True)
         )
+        group.bodies = offsets, masses, centers
         group.goals = replace(group.goals, masses=group.bodies[1], centers=group.bodies[2])
         group.heights[row] = character.height
         if group.proxies is not None and prepared.proxies is not None:

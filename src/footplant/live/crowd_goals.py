@@ -83,7 +83,7 @@ class GoalTable:
         numbers: Sequence[int],
         actors: Sequence[CrowdActor],
         goals: Sequence[Goal],
-        ranks: Mapping[int, int],
+        ranks: Mapping[float, int],
     ) -> GoalTable:
         """Build the table of a group; `numbers` are its actors."""
         rows = {number: row for row, number in enumerate(numbers)}
