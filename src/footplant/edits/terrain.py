@@ -32,7 +32,7 @@ from footplant.feet.lead_in import (
     with_lead_in,
 )
 from footplant.feet.lean import leaned
-from footplant.feet.planting import can_plant, chosen_method, solve_planted
+from footplant.feet.planting import can_plant, chosen_method, plants_within, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
@@ -164,15 +164,9 @@ def terrain(
         solution = solution.noted("footplants and penetration are relative to the moving ground")
     solution = dropped_lead_in(solution, lead, lead_in)
     if lead_in == "drop":
-        plants = tuple(plant.like(frames=_frames_after(plant.frames, lead)) for plant in plants)
+        plants = plants_within(plants, range(lead, len(motion)))
     unsolved = None if same else motion
     return Result.of(shown, solution, mover, source=shown, unsolved=unsolved, ground=world, plants=plants)
-
-
-def _frames_after(frames: Sequence[int] | None, lead: int) -> range:
-    """Return an interval of frames, counted from frame `lead` on."""
-    assert isinstance(frames, range)
-    return range(max(frames.start - lead, 0), max(frames.stop - lead, 0))
 
 
 def _terrain_for(ground: Ground | float | str | Path, clip: Clip, mover: Character, keep_footsteps: bool) -> Ground:

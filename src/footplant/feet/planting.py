@@ -237,7 +237,7 @@ def plant_feet(
     # a footplant without a place holds nothing here
     inside = [number for number, plant in enumerate(plants) if plant.place is not None and _shares(plant, span)]
     shifted = tuple(_since(plants[number], span) for number in inside)
-    held = tuple(_since(palm, span) for palm in palms if _shares(palm, span))
+    held = plants_within(palms, span)
     depths = None
     if allowed is not None:
         depths = {
@@ -390,6 +390,11 @@ def _toe_depth(kinematics: Kinematics, character: Character, planted: NDArray, g
                 places = kinematics.point(point)[on]
                 deepest = max(deepest, float((ground.height(places[:, ::2]) - places[:, 1]).max()))
     return deepest
+
+
+def plants_within(plants: Sequence[Footplant], span: range) -> tuple[Footplant, ...]:
+    """Return the plants that last in a span, their frames within it counted from its start."""
+    return tuple(_since(plant, span) for plant in plants if _shares(plant, span))
 
 
 def _shares(plant: Footplant, span: range) -> bool:

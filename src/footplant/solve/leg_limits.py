@@ -51,7 +51,7 @@ def shank_rows(
     shanks = [joints[:, leg.lower] - joints[:, leg.end] for leg in legs]
     # a foot keeps its world rotation: what it would have to turn, the shank turns the other way
     leans = [
-        _leans(kinematics, character, leg.end, -shank, own, planted[s], None if earlier is None else earlier[1][s])
+        _leans(kinematics, character, leg.end, shank, own, planted[s], None if earlier is None else earlier[1][s])
         for s, (leg, shank) in enumerate(zip(legs, shanks))
     ]
     return _lean_rows(vectors, shanks, [(-axes, angles) for axes, angles in leans])
