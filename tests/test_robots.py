@@ -249,8 +249,8 @@ def test_ankles_that_yaw_do_not_roll():
     for side in ("left", "right"):
         yaw = yaw.replace(f'name="{side}_ankle_roll" axis="1 0 0"', f'name="{side}_ankle_roll" axis="0 0 1"')
     body = robot_body(parse_mechanism(yaw.encode()))
-    assert not body.rolls("left")
-    assert not body.rolls("right")
+    assert not body.rolls["left"]
+    assert not body.rolls["right"]
     quality = retarget_robot(short_walk(), body).quality
     assert quality.worst_drift < 0.5
     assert quality.limb_error < 2.0

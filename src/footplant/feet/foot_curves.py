@@ -328,9 +328,9 @@ def _own_up(character: Character, foot: int) -> NDArray:
 
 def _smooth(squares: NDArray, vectors: NDArray, frames: float) -> NDArray:
     """Return the curve (F, 3) of the module's objective; frames: τf."""
-    from footplant.kernels.banded import solve_clip
+    from footplant.kernels.banded import band_room, solve_clip
 
-    out, room = np.empty_like(vectors), np.empty((3 * len(vectors), 7))
+    out, room = np.empty_like(vectors), band_room(len(vectors), 3)
     bend, speed = np.full(3, frames**4), np.full(3, 2.0 * frames**2)
     if not solve_clip(squares, vectors, bend, speed, room, out):
         return np.zeros_like(vectors)

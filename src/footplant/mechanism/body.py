@@ -109,17 +109,29 @@ class RobotBody:
         """Return its collision solids, tabulated."""
         return SolidTable(self.links)
 
-    def rolls(self, side: str) -> bool:
-        """Return whether an ankle turns its foot about the line from heel to toe, and not only about other axes.
+    @cached_property
+    def feet(self) -> dict[str, NDArray]:
+        """Return for each side the links (L,), bool, of its foot: the sole's, and those that hang on it."""
+        paths, depths = self.links.paths
+        return {
+            side: np.array([sole.link in (link, *paths[link, :depth]) for link, depth in enumerate(depths)])
+            for side, sole in self.soles.items()
+        }
+
+    @cached_property
+    def rolls(self) -> dict[str, bool]:
+        """Return for each side whether its ankle turns the foot about the line from heel to toe, not only otherwise.
 
         Without that roll, a foot lies flat only below its hip.
         """
-        sole, turns = self.soles[side], self.links.rest[1]
-        line = turns[sole.link] @ (sole.toe - sole.heel)
-        axes = [turns[hinge + 1] @ self.links.axes[hinge + 1] for hinge in self.groups[f"{side}_ankle"]]
-        # least squares: the share of that line which the axes span
-        span = np.linalg.lstsq(np.stack(axes, axis=1), line, rcond=None)[0] @ np.stack(axes)
-        return float(np.linalg.norm(span)) > ROLL_SHARE * float(np.linalg.norm(line))
+        turns, found = self.links.rest[1], {}
+        for side, sole in self.soles.items():
+            line = turns[sole.link] @ (sole.toe - sole.heel)
+            axes = [turns[hinge + 1] @ self.links.axes[hinge + 1] for hinge in self.groups[f"{side}_ankle"]]
+            # least squares: the share of that line which the axes span
+            span = np.linalg.lstsq(np.stack(axes, axis=1), line, rcond=None)[0] @ np.stack(axes)
+            found[side] = float(np.linalg.norm(span)) > ROLL_SHARE * float(np.linalg.norm(line))
+        return found
 
 
 def robot_body(mechanism: Mechanism, corrections: Mapping[str, tuple[str, ...]] | None = None) -> RobotBody:

@@ -124,14 +124,14 @@ def measure_robot(
         for side in SIDES
         for part in ("heel", "toe")
     }
-    low_feet = {side: _lowest(body, at, turn, only=_below(body, body.soles[side].link)) for side in SIDES}
+    low_feet = {side: _lowest(body, at, turn, only=body.feet[side]) for side in SIDES}
     drifts, speeds, errors, frames, edges = [], [], [], [], [0.0]
     for plant in plants:
         path = feet[plant.side, plant.part][plant.start : plant.end]
         drifts.append(1000.0 * float(np.linalg.norm(path[:, :2] - path[:, :2].mean(axis=0), axis=1).max()))
         speeds.append(np.linalg.norm(np.diff(path[:, :2], axis=0), axis=1) * motion.fps)
         off = path - np.array(plant.place)
-        if body.rolls(plant.side):
+        if body.rolls[plant.side]:
             # a foot stands also on what is lower than the planted point, on the tips of its toes
             lowest = low_feet[plant.side][plant.start : plant.end] - plant.place[2]
             off[:, 2] = np.where(np.abs(lowest) < np.abs(off[:, 2]), lowest, off[:, 2])
@@ -183,13 +183,6 @@ def measure_robot(
     )  # fmt: skip
 
 
-def _below(body: RobotBody, link: int) -> NDArray:
-    """Return a link and those that hang on it."""
-    paths, depths = body.links.paths
-    hanging = [each for each, depth in enumerate(depths) if link in paths[each, :depth]]
-    return np.array(sorted({link, *hanging}), np.int64)
-
-
 def _lowest(
     body: RobotBody,
     at: NDArray,
@@ -197,13 +190,13 @@ def _lowest(
     heights: Callable[[NDArray], NDArray] | None = None,
     only: NDArray | None = None,
 ) -> NDArray:
-    """Return how far the lowest point of any solid, or of those of some links, is above the ground (F,), metres."""
+    """Return how far the lowest point of any solid, or of those of links (L,), bool, is above the ground (F,), m."""
     links, places, radii = body.solids.surface
     lowest = np.full(len(at), np.inf)
     groups = [(link, places[links == link], radii[links == link]) for link in np.unique(links)]
     groups += [(sole.link, sole.points, np.zeros(len(sole.points))) for sole in body.soles.values()]
     for link, own, radius in groups:
-        if only is not None and link not in only:
+        if only is not None and not only[link]:
             continue
         above = at[:, link, 2][:, None] + turn[:, link, 2] @ own.T - radius
         if heights is not None:
@@ -282,16 +275,17 @@ def support_corners(body: RobotBody, plants: Sequence[Plant], at: NDArray, turn:
     """Return the corners (F, N, 2) of what stands, metres, and how many there are in each frame (F,)."""
     most = 2 * max(len(sole.points) for sole in body.soles.values())
     corners, counts = np.zeros((len(at), most, 2)), np.zeros(len(at), np.int64)
-    for plant in plants:
-        sole = body.soles[plant.side]
+    for side, sole in body.soles.items():
         ends = (sole.points - 0.5 * (sole.heel + sole.toe)) @ (sole.toe - sole.heel)
-        own = sole.points[ends < 0.0] if plant.part == "heel" else sole.points[ends >= 0.0]
-        frames = slice(plant.start, min(plant.end, len(at)))
-        places = at[frames, sole.link, None, :2] + own @ np.swapaxes(turn[frames, sole.link, :2], -1, -2)
-        into = counts[frames, None] + np.arange(len(own))
-        frame, corner = np.nonzero(into < most)
-        corners[plant.start + frame, into[frame, corner]] = places[frame, corner]
-        counts[frames] = np.minimum(counts[frames] + len(own), most)
+        for part, own in (("heel", sole.points[ends < 0.0]), ("toe", sole.points[ends >= 0.0])):
+            held = np.zeros(len(at), bool)
+            for plant in plants:
+                if plant.side == side and plant.part == part:
+                    held[plant.start : plant.end] = True
+            frames = np.flatnonzero(held)
+            places = at[frames, sole.link, None, :2] + own @ np.swapaxes(turn[frames, sole.link, :2], -1, -2)
+            corners[frames[:, None], counts[frames, None] + np.arange(len(own))] = places
+            counts[frames] += len(own)
     return corners, counts
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.banded import solve_clip
+from footplant.kernels.banded import band_room, solve_clip
 from footplant.kernels.quaternion import direction, exp, multiply, rotate
 from footplant.kernels.shell import (
     Posed,
@@ -176,7 +176,7 @@ class Work(NamedTuple):
     vectors: NDArray
     """(K, 8)."""
     lower: NDArray
-    """(8 K, 17)."""
+    """See `band_room`."""
     trial: NDArray
     """(K, 8)."""
     active: NDArray
@@ -993,7 +993,7 @@ def new_work(knots: int, shell: Shell, samples: int) -> Work:
     return Work(
         new_posed(shell), np.empty((samples, 3)), np.zeros((2, 20)), np.empty((knots, ROWS)),
         np.empty((knots, ROWS, n)), np.empty((knots, ROWS)), np.empty((knots, ROWS), np.int64),
-        np.empty(knots, np.int64), np.empty((knots, n, n)), np.empty((knots, n)), np.empty((n * knots, 2 * n + 1)),
+        np.empty(knots, np.int64), np.empty((knots, n, n)), np.empty((knots, n)), band_room(knots, n),
         np.empty((knots, n)), np.empty((knots, ROWS), np.int64),
     )  # fmt: skip
 

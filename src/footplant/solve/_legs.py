@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.banded import add_acceleration_row, fill_clip, fix_unknown, solve_band
+from footplant.kernels.banded import add_acceleration_row, band_room, fill_clip, fix_unknown, solve_band
 from footplant.kernels.quaternion import between, direction, multiply, rotate
 
 UNKNOWNS = 13
@@ -118,7 +118,7 @@ def new_room(frames: int) -> Room:
     """Return workspace for so many frames."""
     return Room(
         np.empty((frames, UNKNOWNS, UNKNOWNS)), np.empty((frames, UNKNOWNS)),
-        np.empty((frames * UNKNOWNS, 2 * UNKNOWNS + 1)), np.empty(9, np.int64), np.empty(9), np.empty((3, 8)),
+        band_room(frames, UNKNOWNS), np.empty(9, np.int64), np.empty(9), np.empty((3, 8)),
         np.empty((3, 3)), np.empty((4, 3)),
     )  # fmt: skip
 

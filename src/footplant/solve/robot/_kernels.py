@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import jit
-from footplant.kernels.banded import solve_band
-from footplant.kernels.dense import factor, substitute
+from footplant.kernels.banded import band_room, solve_band
 from footplant.mechanism._kinematics import Tree, pose_frame, world_place
 
 
@@ -509,14 +508,51 @@ def move(states, columns, change, longest):
 
 
 @jit
-def track(tree, columns, soft, hard, states, first_steps, steps, damping):
+def _solve_tree(square, vector, firsts):
+    """Solve the equations of one frame in place, square: lower triangle; return False if it is not positive definite.
+
+    Unknowns are sorted from the leaves of the tree to its base: row i is zero before column firsts[i], and so is the
+    factor's. That is what the limbs have to do with each other.
+    """
+    n = vector.shape[0]
+    for i in range(n):
+        for j in range(firsts[i], i):
+            total = square[i, j]
+            for k in range(firsts[j], j):
+                total -= square[i, k] * square[j, k]
+            square[i, j] = total / square[j, j]
+            vector[i] -= square[i, j] * vector[j]
+        total = square[i, i]
+        for k in range(firsts[i], i):
+            total -= square[i, k] * square[i, k]
+        if not total > 0.0:
+            return False
+        square[i, i] = math.sqrt(total)
+        vector[i] /= square[i, i]
+    for i in range(n - 1, -1, -1):
+        vector[i] /= square[i, i]
+        for k in range(firsts[i], i):
+            vector[k] -= square[i, k] * vector[i]
+    return True
+
+
+@jit
+def track(tree, soft, hard, states, first_steps, steps, damping):
     """Pose every frame by itself, starting from the one before it: a first guess. states[0] must be set."""
     frames, links = states.shape[0], tree.parents.shape[0]
-    n = columns.shape[0]
+    n = links + 5
+    # from the leaves to the base
+    columns = np.arange(n - 1, -1, -1)
+    firsts = np.arange(n)
+    firsts[n - 6 :] = 0
+    for link in range(1, links):
+        for k in range(tree.depths[link]):
+            above = columns[5 + tree.paths[link, k]]
+            firsts[above] = min(firsts[above], columns[5 + link])
     at, turn, axis = np.empty((links, 3)), np.empty((links, 3, 3)), np.zeros((links, 3))
     index, index2 = np.empty(links + 6, np.int64), np.empty(links + 6, np.int64)
     by, by2 = np.empty((links + 6, 3)), np.empty((links + 6, 3))
-    square, vector, lower, change = np.empty((n, n)), np.empty(n), np.empty((n, n)), np.zeros(n)
+    square, change = np.empty((n, n)), np.empty(n)
     for f in range(frames):
         q = states[f]
         if f > 0:
@@ -525,21 +561,21 @@ def track(tree, columns, soft, hard, states, first_steps, steps, damping):
                 q[k] = states[f - 1, k]
         for _ in range(first_steps if f == 0 else steps):
             square[:, :] = 0.0
-            vector[:] = 0.0
+            change[:] = 0.0
             pose_frame(tree, q, at, turn, axis)
-            _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index2, by2, square, vector)
+            _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index2, by2, square, change)
             for k in range(n):
                 square[k, k] += damping
             # an angle at its end that is pushed further stays there
             for k in range(6, n):
-                if (q[k + 1] <= hard.lower[k - 6] and vector[k] < 0.0) or (
-                    q[k + 1] >= hard.upper[k - 6] and vector[k] > 0.0
+                a = columns[k]
+                if (q[k + 1] <= hard.lower[k - 6] and change[a] < 0.0) or (
+                    q[k + 1] >= hard.upper[k - 6] and change[a] > 0.0
                 ):
-                    square[k, k] += HELD
-                    vector[k] = 0.0
-            if not factor(square, 0.0, n, lower):
+                    square[a, a] += HELD
+                    change[a] = 0.0
+            if not _solve_tree(square, change, firsts):
                 break
-            substitute(lower, vector, n, change)
             large = 0.0
             for k in range(n):
                 large = max(large, abs(change[k]))
@@ -579,7 +615,7 @@ def _example():
     pairs = Pairs(np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0))
     rows = Rows(np.zeros(2, np.int64), np.zeros((4, 7)), np.zeros(4), np.zeros(4, np.int8), np.zeros(4, np.int64))
     room = Room(
-        np.zeros((1, 7, 7)), np.zeros((1, 7)), np.zeros((7, 15)), np.zeros((1, 7)), np.zeros((1, 7), np.int8),
+        np.zeros((1, 7, 7)), np.zeros((1, 7)), band_room(1, 7), np.zeros((1, 7)), np.zeros((1, 7), np.int8),
         np.zeros((1, 7), np.int8),
     )  # fmt: skip
     states = np.zeros((1, 8))
@@ -598,8 +634,8 @@ def _stepped():
 
 
 def _tracked():
-    tree, columns, soft, hard, _, states, _, _ = _example()
-    return tree, columns, soft, hard, states, 1, 1, 1.0
+    tree, _, soft, hard, _, states, _, _ = _example()
+    return tree, soft, hard, states, 1, 1, 1.0
 
 
 WARMUP = {

@@ -150,10 +150,8 @@ def _flat_frames(plants: Sequence[Plant]) -> range | None:
 
 def _foot(body: RobotBody, side: str, at: NDArray, turn: NDArray) -> tuple[NDArray, NDArray]:
     """Return points (F, P, 3) that span a foot's solids, and the radii (P,) around them."""
-    paths, depths = body.links.paths
     links, places, radii = body.solids.surface
-    sole = body.soles[side].link
-    chosen = [number for number, link in enumerate(links) if sole in (link, *paths[link, : depths[link]])]
+    chosen = body.feet[side][links]
     own = links[chosen]
     return at[:, own] + np.einsum("fpij,pj->fpi", turn[:, own], places[chosen]), radii[chosen]
 

@@ -214,7 +214,7 @@ class _Problem:
                     high = np.array([0.0, 0.0, 1.0]) - way[2] * way
                     high /= max(float(np.linalg.norm(high)), 1e-9)
                     turns[start:end] = np.stack([way, np.cross(high, way), high], axis=1) @ own.T
-                    weights[start:end] = self.settings.flat_turn if self.body.rolls(side) else self.settings.edge_turn
+                    weights[start:end] = self.settings.flat_turn if self.body.rolls[side] else self.settings.edge_turn
 
     def _hard(self):
         goals, body, s = self.goals, self.body, self.settings
@@ -239,7 +239,7 @@ class _Problem:
         # the height of a palm is the floor's to decide, and that of a foot whose ankle does not roll; others give way
         # to the floor: toes under a raised heel may be lower than the point that is planted
         height = s.plant_height if goals.ground is None else 1.0
-        upright = [height if part != "palm" and body.rolls(side) else 0.0 for side, part in names]
+        upright = [height if part != "palm" and body.rolls[side] else 0.0 for side, part in names]
         links, places, radii = floor_points(body)
         speed = np.where(np.isfinite(self.mechanism.velocity), self.mechanism.velocity, s.speed)
         big = 1e3
@@ -271,7 +271,6 @@ class _Problem:
         states[:, 3:7] = rotation.unroll(rotation.from_matrix(base))
         states[:, 7:] = np.clip(self.links.standing, self.mechanism.lower, self.mechanism.upper)
         self.reference = states.copy()
-        columns = np.arange(6 + joints)
         feet = self.hard._replace(hold_weights=self._of_feet())
         drawn = np.full(joints, self.settings.guess_posture)
         loose = drawn.copy()
@@ -281,7 +280,7 @@ class _Problem:
         for weights in (loose, drawn):
             guess = states.copy()
             soft = self.soft._replace(posture_weights=weights)
-            self.kernel.track(self.tree, columns, soft, feet, guess, 80, 3, 1e-3)
+            self.kernel.track(self.tree, soft, feet, guess, 80, 3, 1e-3)
             guesses.append((self.off_limbs(guess), guess))
         return min(guesses, key=lambda each: each[0])[1]
 
@@ -355,12 +354,9 @@ class _Problem:
         A foot that stands on what is lower than the planted point, on the tips of its toes, is not too high.
         """
         at, turn = self.links.pose(states)
-        paths, depths = self.links.paths
         lowest = {}
-        for side, sole in self.body.soles.items():
-            foot = [
-                sole.link == link or sole.link in paths[link, : depths[link]] for link in self.hard.floor_links.tolist()
-            ]
+        for side, own in self.body.feet.items():
+            foot = own[self.hard.floor_links]
             links, places = self.hard.floor_links[foot], self.hard.floor_places[foot]
             heights = at[:, links, 2] + (turn[:, links, 2] * places).sum(axis=2) - self.hard.floor_radii[foot]
             lowest[side] = heights.min(axis=1, initial=np.inf)
@@ -371,7 +367,7 @@ class _Problem:
             off = np.abs(place - np.array(plant.place))
             found.append(float(off[:, :2].max(initial=0.0)))
             above = np.minimum(off[:, 2], np.abs(lowest[plant.side][frames] - plant.place[2]))
-            high.append(float(above.max(initial=0.0)) if self.body.rolls(plant.side) else 0.0)
+            high.append(float(above.max(initial=0.0)) if self.body.rolls[plant.side] else 0.0)
         return np.array(found), np.array(high)
 
     def shift_to_balance(self, states: NDArray) -> float:
@@ -417,7 +413,7 @@ class _Problem:
             soft.turn_weights[:, soft.turn_links == self.body.chest] = s.waist_turn
         points = len(hard.floor_links)
         room = kernel.Room(
-            np.empty((frames, count, count)), np.empty((frames, count)), np.empty((frames * count, 2 * count + 1)),
+            np.empty((frames, count, count)), np.empty((frames, count)), kernel.band_room(frames, count),
             np.zeros((frames, count)), np.zeros((frames, count), np.int8), np.zeros((frames, count), np.int8),
         )  # fmt: skip
         renewed = apart and len(self.solids.pairs) > 0
