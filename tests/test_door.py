@@ -350,12 +350,12 @@ def test_what_we_use_of_numbas_insides_is_there():
     assert hasattr(ir.Inst, "_rec_list_vars"), "see kernels.compile_only"
     for owner, names in (
         (lowering.Lower, ("_find_singly_assigned_variable",)),
-        (codegen.CPUCodeLibrary, ("add_ir_module",)),
+        (codegen.CPUCodeLibrary, ("add_ir_module", "_optimize_final_module")),
         (arrayobj, ("fix_integer_index", "getitem_array_tuple", "getitem_arraynd_intp", "load_item", "setitem_array",
                     "store_item")),
     ):  # fmt: skip
         for attribute in names:
-            assert hasattr(owner, attribute), f"numba has no {attribute} any more: see kernels.lean_ir"
+            assert hasattr(owner, attribute), f"numba has no {attribute} any more: see kernels.lean_ir and dispatcher"
     dispatcher = CPUDispatcher(lambda x: x)
     wanted = ("_cache", "_cache_misses", "_compile_for_args", "_insert", "add_overload", "compile", "get_call_template",
               "overloads", "targetoptions")  # fmt: skip
