@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
+from footplant.kernels.fk import pose_joint
 from footplant.kernels.hybrid import normalize_rows
 from footplant.kernels.quaternion import rotate
 
@@ -168,6 +169,81 @@ def supports(soles, margin, positions, rotations, scratch, polygons, sides):
         sides[f] = found
 
 
+@uncounted_jit
+def pose_some(which, parents, offsets, root, local, positions, rotations):
+    """Write world positions (C, J, 3) and rotations (C, J, 4) of some characters (n,), bones (C, J, 3) of each."""
+    for n in range(which.shape[0]):
+        f = which[n]
+        for k in range(3):
+            positions[f, 0, k] = root[f, k]
+        for k in range(4):
+            rotations[f, 0, k] = local[f, 0, k]
+        for j in range(1, parents.shape[0]):
+            pose_joint(j, parents[j], offsets[f], local[f], positions[f], rotations[f])
+
+
+class LaidRows(NamedTuple):
+    """Rows of characters in the order of the solver, as in `footplant.solve.ik.groupccd.rows.Rows`."""
+
+    starts: np.ndarray
+    kinds: np.ndarray
+    asks: np.ndarray
+    sources: np.ndarray
+    """(N,) the goal that each comes from; −1: none."""
+
+
+class PlaneRows(NamedTuple):
+    """Half-spaces of one frame, sorted by character."""
+
+    characters: np.ndarray
+    """(n,)"""
+    joints: np.ndarray
+    """(n,)"""
+    points: np.ndarray
+    """(n, 3) on the joints, metres."""
+    planes: np.ndarray
+    """(n, 4) normal and level."""
+
+
+@uncounted_jit
+def merge_rows(which, rows, further, kind, rank, out):
+    """Write the rows of some characters (n,), in order, with half-spaces of this frame after others of their rank.
+
+    Within a rank, rows that ramp in or out (share below 1) come last. Return how many there are.
+    """
+    at, count = 0, 0
+    for n in range(which.shape[0]):
+        c = which[n]
+        out.starts[n] = count
+        while at < further.characters.shape[0] and further.characters[at] < c:
+            at += 1
+        i, last = rows.starts[c], rows.starts[c + 1]
+        while True:
+            after = i < last and (rows.kinds[i, 3] < rank or (rows.kinds[i, 3] == rank and rows.asks[i, 10] >= 1.0))
+            if not after and at < further.characters.shape[0] and further.characters[at] == c:
+                for k in range(5):
+                    out.kinds[count, k] = 0
+                out.kinds[count, 0], out.kinds[count, 1], out.kinds[count, 3] = kind, further.joints[at], rank
+                for k in range(3):
+                    out.asks[count, k], out.asks[count, 7 + k] = further.points[at, k], 0.0
+                for k in range(4):
+                    out.asks[count, 3 + k] = further.planes[at, k]
+                out.asks[count, 10], out.sources[count] = 1.0, -1
+                at += 1
+            elif i < last:
+                for k in range(5):
+                    out.kinds[count, k] = rows.kinds[i, k]
+                for k in range(11):
+                    out.asks[count, k] = rows.asks[i, k]
+                out.sources[count] = rows.sources[i]
+                i += 1
+            else:
+                break
+            count += 1
+    out.starts[which.shape[0]] = count
+    return count
+
+
 @jit
 def unit_turns(local):
     """Normalise the rotations (C, J, 4) of all characters in place."""
@@ -181,7 +257,25 @@ def _read_only(*shape):
     return array
 
 
+def _whole_numbers(*shape):
+    array = np.zeros(shape, np.int64)
+    array.setflags(write=False)
+    return array
+
+
+def _no_rows():
+    return LaidRows(np.zeros(2, np.int64), np.zeros((0, 5), np.int64), np.zeros((0, 11)), np.zeros(0, np.int64))
+
+
 WARMUP = {
+    "pose_some": lambda: (
+        np.zeros(1, np.int64), _whole_numbers(1), _read_only(1, 1, 3), np.zeros((1, 3)), np.ones((1, 1, 4)),
+        np.zeros((1, 1, 3)), np.zeros((1, 1, 4)),
+    ),
+    "merge_rows": lambda: (
+        np.zeros(1, np.int64), _no_rows(),
+        PlaneRows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 4))), 2, 0, _no_rows(),
+    ),
     "points_of": lambda: (
         np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3),
         _read_only(1, 1, 4), np.zeros((1, 3)),

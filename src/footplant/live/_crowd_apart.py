@@ -59,6 +59,15 @@ def apart(a, b, c, d, near):
 
 
 @uncounted_jit
+def outside(a, b, box, near):
+    """Return whether the box about a segment, a to b (3,), is farther than `near` from another box (6,)."""
+    gap = -math.inf
+    for k in range(3):
+        gap = max(gap, min(a[k], b[k]) - box[3 + k], box[k] - max(a[k], b[k]))
+    return gap > near
+
+
+@uncounted_jit
 def boxes(capsules, positions, out):
     """Write the boxes (C, 6) about the posed capsules of each character: least and largest coordinates, metres."""
     for one in range(positions.shape[0]):
@@ -110,13 +119,19 @@ def overlaps(capsules, others, positions, other_positions, came, other_came, loo
     characters = positions.shape[0]
     count, own, other = 0, bounds[: positions.shape[0]], bounds[positions.shape[0] :]
     boxes(capsules, positions, own)
-    boxes(others, other_positions, other)
+    if same:
+        other = own
+    else:
+        boxes(others, other_positions, other)
     for one in range(positions.shape[0]):
         for two in range(one + 1 if same else 0, other_positions.shape[0]):
+            # most are far from each other along x
+            if max(own[one, 0] - other[two, 3], other[two, 0] - own[one, 3]) > -slack:
+                continue
             if not (looked_at[one] or looked_at[characters + two]):
                 continue
             gap = -math.inf
-            for k in range(3):
+            for k in range(1, 3):
                 gap = max(gap, own[one, k] - other[two, 3 + k], other[two, k] - own[one, 3 + k])
             if gap > -slack:
                 continue
@@ -125,6 +140,8 @@ def overlaps(capsules, others, positions, other_positions, came, other_came, loo
                 if r < 0.0:
                     continue
                 a, b = positions[one, capsules.starts[i]], positions[one, capsules.ends[i]]
+                if outside(a, b, other[two], r - slack):
+                    continue
                 for j in range(others.starts.shape[0]):
                     if others.radii[two, j] < 0.0:
                         continue

@@ -22,24 +22,26 @@ from footplant.kinematics import Kinematics
 from footplant.live.crowd_apart import (
     BUSY,
     LATER,
+    LIMB,
     NEAR,
     ROWS_EACH,
     Contacts,
     Overlaps,
+    Planes,
     Proxies,
     all_contacts,
     apart_rows,
     overlaps_of,
     radius_at,
 )
-from footplant.live.crowd_goals import WHOLE_BODY, GoalTable, SolePoints
+from footplant.live.crowd_goals import GoalTable, SolePoints
 from footplant.live.crowd_order import SolveOrder, solve_order
 from footplant.live.crowd_rows import Feet, RowLayout, key_of
 from footplant.live.crowd_scene import FLOOR, CrowdActor, CrowdScene, Goal, timeline
 from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
 from footplant.motion import Motion
 from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
-from footplant.solve.ik.groupccd.rows import HALF_SPACE, Rows
+from footplant.solve.ik.groupccd.rows import Rows
 
 TOLERATED = 0.005
 """Metres by which bodies that are kept apart may overlap before they are solved again. At 0.002 the fight's deepest
@@ -74,14 +76,30 @@ class CrowdState:
     because a goal of higher priority or a planted foot holds the limb, or because trunks meet."""
 
 
+class Poses:
+    """Joints of the characters of one group in the world at an instant; some are posed again after they were solved."""
+
+    def __init__(self, characters: int, joints: int) -> None:
+        """Make the tables."""
+        self._positions, self._rotations = np.empty((characters, joints, 3)), np.empty((characters, joints, 4))
+        self.positions, self.rotations = _frozen(self._positions.view()), _frozen(self._rotations.view())
+        """(C, J, 3) metres and (C, J, 4), read-only."""
+
+    def update(self, parents: NDArray, offsets: NDArray, postures: Postures, some: NDArray) -> None:
+        """Pose some characters (n,)."""
+        from footplant.live import _crowd as kernel
+
+        kernel.pose_some(some, parents, offsets, postures.root, postures.local, self._positions, self._rotations)
+
+
 @dataclass(eq=False)
 class Postures:
     """All characters of one group at an instant: root (C, 3) metres, local rotations (C, J, 4)."""
 
     root: NDArray
     local: NDArray
-    kinematics: Kinematics | None = None
-    """Forward kinematics, where it has been computed already."""
+    kinematics: Poses | None = None
+    """Joints in the world, where they have been computed already."""
     swings: NDArray | None = None
     """(C, feet) bool; feet that are in the air."""
 
@@ -110,7 +128,7 @@ class _Group:
         self.bodies = bodies_of([actor.character for actor in actors])
         self.heights = np.array([actor.character.height for actor in actors])
         lines = [timeline(actor, scene) for actor in actors]
-        self.like = lines[0]
+        self.parents = actors[0].character.skeleton.parents
         self.roots = np.stack([line.root for line in lines], axis=1)
         """(F, C, 3) metres; the motion of each over the whole scene."""
         self.locals = np.stack([line.rotations for line in lines], axis=1)
@@ -137,10 +155,15 @@ class _Group:
         self.actors = np.array(numbers)
         """(C,) indices of the characters in the scene."""
 
-    def kinematics(self, postures: Postures) -> Kinematics:
-        """Return the forward kinematics, one row per character."""
-        # views, because a motion makes its arrays read-only
-        return Kinematics(self.like.like(postures.root.view(), postures.local.view(), self.bodies[0]))
+    def kinematics(self, postures: Postures) -> Poses:
+        """Return where the joints of all characters are in the world."""
+        poses = Poses(len(self.numbers), len(self.parents))
+        self.update(poses, postures, np.arange(len(self.numbers)))
+        return poses
+
+    def update(self, poses: Poses, postures: Postures, some: NDArray) -> None:
+        """Pose some characters (n,) again."""
+        poses.update(self.parents, self.bodies[0], postures, some)
 
 
 class Crowd:
@@ -274,19 +297,17 @@ class Crowd:
         postures = self.read(frame)
         scaled = self.scale(postures)
         grounded, standing = self.adapt_ground(scaled, seconds)
-        solved = self.solve(state, grounded, standing, seconds)
-        self._relax(state, seconds)
+        shares = [group.goals.activations(seconds) for group in self.groups]
+        solved = self.solve(state, grounded, standing, shares)
+        self._relax(state, shares)
         return state, self.convert(solved)
 
-    def _relax(self, state: CrowdState, seconds: float) -> None:
+    def _relax(self, state: CrowdState, shares: list[NDArray]) -> None:
         """Let characters without an active reach stand up again: their lean decays to 5 % within half a second."""
         keep = math.exp(-math.log(20.0) / (BACK_IN * self.scene.fps))
-        for group, leans in zip(self.groups, state.leans, strict=True):
+        for group, leans, share in zip(self.groups, state.leans, shares, strict=True):
             busy = np.zeros(len(group.numbers), bool)
-            table = group.goals
-            if len(table):
-                reaching = (table.activations(seconds) > 0.0) & ~np.isin(table.kinds, WHOLE_BODY)
-                busy[table.row[reaching]] = True
+            busy[group.goals.row[(share > 0.0) & ~group.goals.whole_body]] = True
             leans[~busy] *= keep
 
     def read(self, frame: int) -> int:
@@ -321,15 +342,17 @@ class Crowd:
         return scaled, found
 
     def solve(
-        self, state: CrowdState, grounded: list[Postures], standing: list[Feet | None], seconds: float
+        self, state: CrowdState, grounded: list[Postures], standing: list[Feet | None], shares: list[NDArray]
     ) -> list[Postures]:
-        """Solve the constraints (section 9): whoever follows another character after it, see `solve_order`."""
+        """Solve the constraints (section 9): whoever follows another character after it, see `solve_order`.
+
+        shares: the activations of each group's goals.
+        """
         before = [
             postures.kinematics or group.kinematics(postures)
             for group, postures in zip(self.groups, grounded, strict=True)
         ]
-        posed, shares = self._expected(state, grounded, before), [g.goals.activations(seconds) for g in self.groups]
-        order = self._solve_order(shares)
+        posed, order = self._expected(state, grounded), self._solve_order(shares)
         most = order.rounds if self.scene.apart is None else order.rounds + self.rounds
         leans, shifts = [own.copy() for own in state.leans], [np.zeros((len(group.goals), 3)) for group in self.groups]
         if state.shifts is not None:
@@ -340,31 +363,38 @@ class Crowd:
         solved_last = np.ones(len(self.scene.actors), bool)
         for number in range(most + 1):
             members = order.members(number)
-            further, overlaps, earlier = self._apart(posed, freedom, held, state.came, earlier, solved_last | members)
+            found = self._contacts(posed, state.came, solved_last | members)
+            overlaps = overlaps_of(found, [group.actors for group in self.groups], TOLERATED)
             if number > 0:
-                members[overlaps.pairs[:, 0]] = True
+                # trunks make no way
+                members[overlaps.pairs[LIMB[overlaps.pairs[:, 1]], 0]] = True
                 members[order.follows[members[order.follows[:, 1]], 0]] = True
             if number == most or not members.any():
                 break
-            solved_last = members
+            further = apart_rows(self._proxies, posed, (found, earlier), freedom) if freedom else []
+            earlier, solved_last = _of_free(found, held), members
+            changed = []
             for index, group in enumerate(self.groups):
-                now = members[group.actors]
-                if not now.any():
+                some = np.flatnonzero(members[group.actors])
+                changed.append(some)
+                if not len(some):
                     continue
                 if number > order.rounds and state.came is not None:
-                    _hold_back(standing[index], now, state.came[index][:, group.feet])
+                    _hold_back(standing[index], members[group.actors], state.came[index][:, group.feet])
                 if len(overlaps):
                     _shift_goals(group, order.first[group.actors] < number, overlaps, shifts[index])
                 rows, sources = self._rows(
-                    group, before[index], posed, before, standing[index], shares[index], further[index], shifts[index],
-                    now,
+                    group, before[index], posed, before, standing[index], shares[index],
+                    further[index] if further else None, shifts[index], some,
                 )  # fmt: skip
-                left = self._solve_some(group, np.flatnonzero(now), rows, grounded[index], solved[index],
-                                        leans[index], state.leans[index])  # fmt: skip
-                known = (sources >= 0) & ~np.isnan(left)
+                left = self._solve_some(
+                    group, some, rows, grounded[index], solved[index], leans[index], state.leans[index]
+                )
+                known = sources >= 0
                 state.residuals[sources[known]] = left[known]
             if number < most - 1 or self.scene.apart is not None:
-                posed = [group.kinematics(postures) for group, postures in zip(self.groups, solved, strict=True)]
+                for group, own, postures, some in zip(self.groups, posed, solved, changed, strict=True):
+                    group.update(own, postures, some)
         if self.scene.apart is not None:
             state.changes = [
                 (own.root - given.root, rotation.multiply(rotation.inverse(given.local), own.local))
@@ -376,7 +406,7 @@ class Crowd:
             np.maximum.at(state.depths, overlaps.pairs[:, 0], np.linalg.norm(overlaps.ways, axis=1))
         return solved
 
-    def _expected(self, state: CrowdState, grounded: list[Postures], before: list[Kinematics]) -> list[Kinematics]:
+    def _expected(self, state: CrowdState, grounded: list[Postures]) -> list[Poses]:
         """Return the postures that are expected before any is solved: changed as they were at the frame before.
 
         Contacts are looked for there. In the unconstrained postures other limbs touch than in those that are shown:
@@ -384,7 +414,7 @@ class Crowd:
         rounds more or less is needed.
         """
         if state.changes is None:
-            return before
+            return [group.kinematics(given) for group, given in zip(self.groups, grounded, strict=True)]
         return [
             group.kinematics(Postures(given.root + root, rotation.multiply(given.local, turns)))
             for group, given, (root, turns) in zip(self.groups, grounded, state.changes, strict=True)
@@ -403,65 +433,51 @@ class Crowd:
         return self._order[1]
 
     def _solve_some(
-        self, group: _Group, members: NDArray, rows: Rows, given: Postures, solved: Postures, leans: NDArray,
-        out: NDArray,
-    ) -> NDArray:  # fmt: skip
-        """Solve some characters of a group, from the given postures and leans; return what is left of all rows (N,).
-
-        Rows of the others keep NaN.
-        """
-        everybody = len(members) == len(group.numbers)
-        some, kept = (rows, slice(None)) if everybody else rows.of(members)
-        offsets, masses, centers = group.bodies
-        bodies = group.bodies
-        if not everybody:
-            bodies = _frozen(offsets[members]), _frozen(masses[members]), _frozen(centers[members])
-        root, local, lean = given.root[members], given.local[members], leans[members]
-        left = np.full(len(rows.kinds), np.nan)
-        left[kept] = solve_rows(
-            group.tree, bodies, root, local, some, self.tries, leans=lean, workspace=group.workspace
-        )
-        solved.root[members], solved.local[members], out[members] = root, local, lean
-        return left
+        self, group: _Group, some: NDArray, rows: Rows, given: Postures, solved: Postures, leans: NDArray, out: NDArray
+    ) -> NDArray:
+        """Solve some characters (n,) of a group from the given postures and leans; return what is left of the rows."""
+        solved.root[some], solved.local[some], out[some] = given.root[some], given.local[some], leans[some]
+        return solve_rows(
+            group.tree, group.bodies, solved.root, solved.local, rows, self.tries, leans=out,
+            workspace=group.workspace, which=some,
+        )  # fmt: skip
 
     def _rows(
         self,
         group: _Group,
-        before: Kinematics,
-        posed: list[Kinematics],
-        unconstrained: list[Kinematics],
+        before: Poses,
+        posed: list[Poses],
+        unconstrained: list[Poses],
         standing: Feet | None,
         share: NDArray,
-        further: dict | None,
+        further: Planes | None,
         shifts: NDArray,
-        members: NDArray,
+        some: NDArray,
     ) -> tuple[Rows, NDArray]:
-        """Return the rows of a group, with these activations, and the goal that each comes from (−1: the ground).
+        """Return the rows of some characters (n,) of a group, with these activations, and further half-spaces.
 
-        members: (C,) the characters that are solved; rows of others may be left out.
+        And the goal that each comes from (−1: none).
         """
         table = group.goals
         key = key_of(share, None if self.scene.apart is None else standing)
-        if further is not None or group.layout is None or group.layout.key != key:
+        if group.layout is None or group.layout.key != key:
             feet, ranks = [], np.zeros((len(group.numbers), 0), np.int64)
             if standing is not None and self.scene.feet is not None:
                 feet, planted = group.feet, self.ranks[self.scene.feet]
                 ranks = np.where(standing.swings, self.ranks[self._swing_priority(self.scene.feet)], planted)
-            group.layout = RowLayout.of(table, share, members, feet, group.tree.limb_of, ranks, key, further)
-        layout, supports = group.layout, None
+            group.layout = RowLayout.of(table, share, len(group.numbers), feet, group.tree.limb_of, ranks, key)
+        layout, supports, apart = group.layout, None, self.scene.apart
+        chosen = np.zeros(len(group.numbers), bool)
+        chosen[some] = True
+        goals = np.flatnonzero(chosen[table.row[layout.active]])
         targets = table.targets(
-            layout.active,
-            before,
-            posed,
-            unconstrained,
-            self.owners,
-            share,
-            [] if self.scene.apart is None else self._proxies,
-            shifts,
-        )
-        if table.balances and len(layout.active):
+            layout.active[goals], before, posed, unconstrained, self.owners, share,
+            [] if apart is None else self._proxies, shifts,
+        )  # fmt: skip
+        if table.balances and len(goals):
             supports = group.soles.supports(before)
-        return layout.fill(standing, targets, share, supports), layout.sources
+        layout.fill(standing, goals, targets, share)
+        return layout.of_some(some, further, 0 if apart is None else self.ranks[apart], supports)
 
     @property
     def _proxies(self) -> list[Proxies]:
@@ -485,36 +501,15 @@ class Crowd:
             freedom.append(np.where(holds[-1], BUSY, 1.0) * later)
         return freedom, holds
 
-    def _apart(
-        self,
-        posed: list[Kinematics],
-        freedom: list[NDArray],
-        held: list[NDArray],
-        came: list[NDArray] | None,
-        earlier: Contacts,
-        looked_at: NDArray,
-    ) -> tuple[list[dict | None], Overlaps, Contacts]:
-        """Return the rows of each group that keep its characters out of the others as they are posed now, where they
-        overlap, and their contacts.
+    def _contacts(self, posed: list[Poses], came: list[NDArray] | None, looked_at: NDArray) -> Contacts:
+        """Return the contacts of all characters as they are posed now.
 
-        came: positions at the frame before. looked_at: (A,) the actors that have moved, or are solved next. earlier:
-        contacts of the round before, which count as well: a limb that is out of one body alone may be in another, and
-        be sent back in the next round. Those of limbs that hold a goal (held) do not: such a limb only swivels, and
-        would do so for both.
+        came: positions at the frame before. looked_at: (A,) the actors that have moved, or are solved next.
         """
-        proxies = self._proxies
-        if self.scene.apart is None or not proxies:
-            return [None] * len(self.groups), overlaps_of({}, [], TOLERATED), {}
-        common = {"kind": HALF_SPACE, "rank": self.ranks[self.scene.apart]}
+        if self.scene.apart is None:
+            return {}
         some = [looked_at[group.actors] for group in self.groups]
-        found = all_contacts(proxies, posed, slack=-NEAR, came=came, looked_at=some)
-        blocks = apart_rows(proxies, posed, (found, earlier), freedom)
-        asked = [block | common if len(block["poses"]) else None for block in blocks]
-        free = {
-            (one, two): rows[~(held[one][_indices(rows, 0)] | held[two][_indices(rows, 3)])]
-            for (one, two), rows in found.items()
-        }
-        return asked, overlaps_of(found, [group.actors for group in self.groups], TOLERATED), free
+        return all_contacts(self._proxies, posed, slack=-NEAR, came=came, looked_at=some)
 
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): normalise joint rotations to unit quaternions, as renderers need them."""
@@ -566,6 +561,18 @@ def _shift_goals(group: _Group, solved: NDArray, overlaps: Overlaps, shifts: NDA
     pairs = np.column_stack([group.actors[table.row[n]], group.capsules[n], table.follows[n], group.followed[n]])
     found, ways = overlaps.find(pairs)
     shifts[n[found]] += ways[found]
+
+
+def _of_free(found: Contacts, held: list[NDArray]) -> Contacts:
+    """Return the contacts that count in the next round as well: a limb out of one body alone may be in another.
+
+    It would be sent back then. Those of limbs that hold a goal (held) do not: such a limb only swivels, and would do so
+    for both.
+    """
+    return {
+        (one, two): rows[~(held[one][_indices(rows, 0)] | held[two][_indices(rows, 3)])]
+        for (one, two), rows in found.items()
+    }
 
 
 def _hold_back(feet: Feet | None, members: NDArray, came: NDArray) -> None:

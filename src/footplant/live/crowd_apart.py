@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant.humanoid.body_proxy import SEGMENTS
 from footplant.humanoid.body_shell import surface_of
-from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, Point
 
 NEAR = 0.04
@@ -28,6 +28,8 @@ MOST = 4096
 """Most contacts of two groups that are looked at."""
 Contacts = dict[tuple[int, int], NDArray]
 """Pair of groups → contacts (N, 12) of their characters."""
+Planes = tuple[NDArray, NDArray, NDArray, NDArray]
+"""Half-spaces sorted by character: characters (n,), joints (n,), points (n, 3) on them, planes (n, 4)."""
 _BONES = (
     ("hips", "neck", "chest", False), ("head", "head", "head", False),
     *((f"{side}_{start}", f"{side}_{end}", f"{side}_{start}", True)
@@ -42,6 +44,20 @@ TRUNK, HEAD = 0, 1
 """Capsules that are not of a limb."""
 LIMB = np.array([bone[3] for bone in _BONES])
 """(K,) whether a capsule belongs to a limb."""
+
+
+class Posed(Protocol):
+    """Characters at an instant: `Kinematics`, or `crowd.Poses`."""
+
+    @property
+    def positions(self) -> NDArray:
+        """(C, J, 3) metres, read-only."""
+        ...
+
+    @property
+    def rotations(self) -> NDArray:
+        """(C, J, 4) world, read-only."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +114,7 @@ def _joint(roles, name: str) -> int | None:
 
 
 def contacts(
-    one: Proxies, two: Proxies, first: Kinematics, second: Kinematics, *, slack: float = 0.0,
+    one: Proxies, two: Proxies, first: Posed, second: Posed, *, slack: float = 0.0,
     came: tuple[NDArray, NDArray] | None = None, looked_at: tuple[NDArray, NDArray] | None = None,
 ) -> NDArray:  # fmt: skip
     """Return the overlaps (N, 12) of two groups of characters, or of one with itself; see `_crowd_apart.OUT`.
@@ -127,7 +143,7 @@ other in the fight overlap by 19 mm."""
 
 
 def clear_targets(
-    body: Proxies, posed: Kinematics, rows: NDArray, radii: NDArray, own: NDArray, shares: NDArray, targets: NDArray
+    body: Proxies, posed: Posed, rows: NDArray, radii: NDArray, own: NDArray, shares: NDArray, targets: NDArray
 ) -> None:  # fmt: skip
     """Move targets (n, 3) of goals on other characters onto their skins, in place; see `_crowd_apart.clear_targets`."""
     from footplant.live import _crowd_apart as kernel
@@ -136,7 +152,7 @@ def clear_targets(
 
 
 def all_contacts(
-    proxies: Sequence[Proxies], posed: Sequence[Kinematics], *, slack: float = 0.0,
+    proxies: Sequence[Proxies], posed: Sequence[Posed], *, slack: float = 0.0,
     came: Sequence[NDArray] | None = None, looked_at: Sequence[NDArray] | None = None,
 ) -> Contacts:  # fmt: skip
     """Return the contacts of all characters, by the pair of groups that they are in; see `contacts`."""
@@ -198,9 +214,9 @@ def overlaps_of(found: Contacts, actors: Sequence[NDArray], tolerated: float) ->
 
 
 def apart_rows(
-    proxies: Sequence[Proxies], posed: Sequence[Kinematics], contacts: Sequence[Contacts], freedom: Sequence[NDArray]
-) -> list[dict[str, NDArray]]:
-    """Return for each group the rows of contacts that keep its characters out of all others: blocks of `make_rows`.
+    proxies: Sequence[Proxies], posed: Sequence[Posed], contacts: Sequence[Contacts], freedom: Sequence[NDArray]
+) -> list[Planes]:
+    """Return for each group the half-spaces of contacts that keep its characters out of all others.
 
     The plane of a row lies on the skin of a trunk, or between the skins of two limbs, in proportion to their freedom
     (C, K); the point is on the limb's bone. Rows that hold already change nothing.
@@ -216,13 +232,13 @@ def apart_rows(
         parts[one].append(own[:count])
         parts[two].append(other[:other_count])
     return [
-        _block(own, kinematics, np.concatenate(rows) if rows else np.zeros((0, kernel.ASKED)))
+        _planes(own, kinematics, np.concatenate(rows) if rows else np.zeros((0, kernel.ASKED)))
         for own, kinematics, rows in zip(proxies, posed, parts, strict=True)
     ]
 
 
-def _block(own: Proxies, kinematics: Kinematics, rows: NDArray) -> dict[str, NDArray]:
-    """Return what is asked of limbs (N, 8) as a block, the deepest of each character."""
+def _planes(own: Proxies, kinematics: Posed, rows: NDArray) -> Planes:
+    """Return what is asked of limbs (N, 8) as half-spaces, the deepest of each character."""
     from footplant.live import _crowd_apart as kernel
 
     characters = len(own.radii)
@@ -233,10 +249,10 @@ def _block(own: Proxies, kinematics: Kinematics, rows: NDArray) -> dict[str, NDA
     kernel.place_rows(
         rows, order[:kept], own.tables(), kinematics.positions, kinematics.rotations, character, joint, point, plane
     )
-    return {"poses": character, "joint": joint, "point": point, "target": plane}
+    return character, joint, point, plane
 
 
-def deepest(proxies: Sequence[Proxies], posed: Sequence[Kinematics]) -> float:
+def deepest(proxies: Sequence[Proxies], posed: Sequence[Posed]) -> float:
     """Return how deep two characters are in one another, metres; 0 where none are."""
     worst = 0.0
     for one in range(len(proxies)):

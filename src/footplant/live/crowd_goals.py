@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints.balance import soles
-from footplant.kinematics import Kinematics
-from footplant.live.crowd_apart import Proxies, clear_targets
+from footplant.live.crowd_apart import Posed, Proxies, clear_targets
 from footplant.live.crowd_scene import KINDS, CrowdActor, Goal
 from footplant.skeleton import Point
 from footplant.solve.ik.groupccd import GroupCcd
@@ -55,6 +54,8 @@ class GoalTable:
     early: NDArray
     """(n,) bool; whether it follows the other actor's pose before its goals."""
     follow_joint: NDArray
+    follow_above: NDArray
+    """(n,) the parent of that joint."""
     follow_point: NDArray
     value: NDArray
     """(n,) metres: distance or height."""
@@ -68,6 +69,8 @@ class GoalTable:
     """Largest number of goals of one character."""
     kinds: NDArray
     """(n,) index in `KINDS`."""
+    whole_body: NDArray
+    """(n,) bool; whether it concerns the whole body."""
     balances: bool
     followed: bool
     """Whether any of them follows another actor."""
@@ -112,6 +115,7 @@ class GoalTable:
             follows=follows,
             early=np.array([goal.early for goal in kept], bool),
             follow_joint=follow_joint,
+            follow_above=np.array([_above(actors, *goal) for goal in follow], np.int64),
             follow_point=follow_point,
             value=np.array([goal.value for goal in kept], float),
             turn=rotation.normalize(np.array([goal.turn for goal in kept], float).reshape(-1, 4)),
@@ -119,6 +123,7 @@ class GoalTable:
             priority=np.array([goal.priority for goal in kept], np.int64),
             most=int(np.bincount(row, minlength=1).max()),
             kinds=kinds,
+            whole_body=np.isin(kinds, WHOLE_BODY),
             balances=bool((kinds == KINDS.index("balance")).any()),
             followed=bool((follows >= 0).any()),
         )
@@ -146,9 +151,9 @@ class GoalTable:
     def targets(
         self,
         active: NDArray,
-        before: Kinematics,
-        posed: Sequence[Kinematics],
-        unconstrained: Sequence[Kinematics],
+        before: Posed,
+        posed: Sequence[Posed],
+        unconstrained: Sequence[Posed],
         place: NDArray,
         share: NDArray,
         bodies: Sequence[Proxies],
@@ -210,11 +215,13 @@ class GoalTable:
                 target[n, :3] = self._centers(before, self.row[goal])
         if bodies and self.followed:
             self._clear(active, own, posed, unconstrained, owners, share, bodies, target)
-            target[:, :3] += shifts[active] / np.maximum(share[active], 0.02)[:, None]
+            on_skin = np.flatnonzero(_ON_SKIN[self.kinds[active]])
+            goal = active[on_skin]
+            target[on_skin, :3] += shifts[goal] / np.maximum(share[goal], 0.02)[:, None]
         return target
 
     def _clear(
-        self, active: NDArray, own: NDArray, posed: Sequence[Kinematics], unconstrained: Sequence[Kinematics],
+        self, active: NDArray, own: NDArray, posed: Sequence[Posed], unconstrained: Sequence[Posed],
         owners: NDArray, share: NDArray, bodies: Sequence[Proxies], target: NDArray,
     ) -> None:  # fmt: skip
         """Move targets (n, 4) of points, at own (n, 3) without goals, on other characters onto their skin.
@@ -232,17 +239,17 @@ class GoalTable:
                     clear_targets(bodies[group], where[group], rows, radius, own, asked, moved)
         target[:, :3] = moved
 
-    def _bones(self, goals: NDArray, place: NDArray, posed: Sequence[Kinematics]) -> NDArray:
+    def _bones(self, goals: NDArray, place: NDArray, posed: Sequence[Posed]) -> NDArray:
         """Return unit directions (n, 3) of the bones that end at the joints that goals follow."""
         found = np.zeros((len(goals), 3))
         for n, goal in enumerate(goals.tolist()):
             group, row = place[self.follows[goal]]
             kinematics, joint = posed[group], self.follow_joint[goal]
-            above = max(int(kinematics.motion.skeleton.parents[joint]), 0)
+            above = self.follow_above[goal]
             found[n] = kinematics.positions[row, joint] - kinematics.positions[row, above]
         return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
 
-    def _turns(self, goals: NDArray, place: NDArray, posed: Sequence[Kinematics]) -> NDArray:
+    def _turns(self, goals: NDArray, place: NDArray, posed: Sequence[Posed]) -> NDArray:
         """Return world orientations (n, 4) of goals: their own, or relative to the joint of another actor."""
         turns = self.turn[goals].copy()
         for n, goal in enumerate(goals.tolist()):
@@ -258,7 +265,7 @@ class GoalTable:
     centers: NDArray | None = None
     """(C, J, 3)"""
 
-    def _centers(self, before: Kinematics, rows: NDArray) -> NDArray:
+    def _centers(self, before: Posed, rows: NDArray) -> NDArray:
         """Return centres of mass (n, 3) of some characters (n,)."""
         assert self.masses is not None
         assert self.centers is not None
@@ -267,6 +274,11 @@ class GoalTable:
         found = np.empty((len(rows), 3))
         kernel.centers_of_mass(rows, self.masses, self.centers, before.positions, before.rotations, found)
         return found
+
+
+def _above(actors: Sequence[CrowdActor], number: int, point: Point) -> int:
+    """Return the parent of the joint of another actor's point; 0 for none."""
+    return 0 if number < 0 else max(int(actors[number].character.skeleton.parents[point.joint]), 0)
 
 
 def _joints_and_offsets(points: Sequence[Point]) -> tuple[NDArray, NDArray]:
@@ -298,7 +310,7 @@ class SolePoints:
         made.joints[row, :count], made.offsets[row, :count] = other.joints[0, :count], other.offsets[0, :count]
         return made
 
-    def supports(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
+    def supports(self, kinematics: Posed) -> tuple[NDArray, NDArray]:
         """Return support polygons: corners (C, P, 2) over x and z, metres, and their numbers (C,)."""
         from footplant.live import _crowd as kernel
 

@@ -1,17 +1,24 @@
-"""Rows of a crowd for the group solver: sorted when goals start or end, filled in at every frame."""
+"""Rows of a crowd for the group solver: sorted when goals start or end, filled in at every frame.
+
+Those that keep bodies apart are other ones in every round: they are merged into the sorted rows (`RowLayout.of_some`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.live.crowd_apart import Planes
 from footplant.live.crowd_goals import GoalTable
-from footplant.solve.ik.groupccd.rows import ORIENTATION, PARTS, POSITION, Rows, make_rows
+from footplant.solve.ik.groupccd.rows import HALF_SPACE, ORIENTATION, PARTS, POSITION, Rows, make_rows
 
 TARGET, SHARE = PARTS["target"], PARTS["share"].start
+
+
+NO_PLANES: Planes = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,33 +55,15 @@ class RowLayout:
 
     @classmethod
     def of(
-        cls,
-        table: GoalTable,
-        share: NDArray,
-        members: NDArray,
-        feet: list[int],
-        limb_of: NDArray,
-        ranks: NDArray,
+        cls, table: GoalTable, share: NDArray, characters: int, feet: list[int], limb_of: NDArray, ranks: NDArray,
         key: bytes,
-        further: dict[str, Any] | None = None,
-    ) -> RowLayout:
-        """Sort the rows; feet: joints of feet, ranks: (C, feet) theirs; further: rows of this frame alone.
-
-        members: (C,) the characters that count. Without rows of this frame all of them do, so that the layout stays
-        valid.
-        """
-        characters = len(members)
+    ) -> RowLayout:  # fmt: skip
+        """Sort the rows; feet: joints of feet, ranks: (C, feet) theirs."""
         active = np.flatnonzero(share > 0)
-        if further is not None and not members.all():
-            active = active[members[table.row[active]]]
-            kept = members[further["poses"]]
-            further = {name: value[kept] if isinstance(value, np.ndarray) else value for name, value in further.items()}
-        else:
-            members = np.ones(characters, bool)
         taken = np.zeros((characters, 5), bool)
         limb = table.limb[active]
         taken[table.row[active], limb] = limb >= 0
-        standing = ~taken[:, limb_of[feet]] & members[:, None] if feet else np.zeros((characters, 0), bool)
+        standing = ~taken[:, limb_of[feet]] if feet else np.zeros((characters, 0), bool)
         character, foot = np.nonzero(standing)
         joints = np.array(feet, np.int64)[foot]
         blocks: list[dict[str, Any]] = [
@@ -82,34 +71,43 @@ class RowLayout:
             for kind in (POSITION, ORIENTATION)
         ]
         blocks.append(table.block(active) | {"share": share[active]})
-        blocks += [] if further is None else [further]
-        made = make_rows(characters, blocks)
-        row_of = np.empty(len(made.order), np.int64)
-        row_of[made.order] = np.arange(len(made.order))
+        made, order = make_rows(characters, blocks)
+        row_of = np.empty(len(order), np.int64)
+        row_of[order] = np.arange(len(order))
         planted = len(character)
-        sources = np.full(len(made.order), -1)
+        sources = np.full(len(order), -1)
         sources[2 * planted : 2 * planted + len(active)] = table.source[active]
         return cls(
-            key if further is None else b"", made, sources[made.order], active,
+            key, made, sources[order], active,
             row_of[2 * planted : 2 * planted + len(active)], standing, row_of[:planted], row_of[planted : 2 * planted],
         )  # fmt: skip
 
-    def fill(
-        self, feet: Feet | None, targets: NDArray, share: NDArray, supports: tuple[NDArray, NDArray] | None
-    ) -> Rows:
-        """Return this frame's rows: foot targets, targets (n, 4) and activations of active goals, support polygons.
-
-        One array is refilled every time: rows are valid until the next call.
-        """
+    def fill(self, feet: Feet | None, some: NDArray, targets: NDArray, share: NDArray) -> None:
+        """Fill in foot targets, and targets (n, 4) and activations of some (n,) of the active goals."""
         asks = self.rows.asks
         if feet is not None:
             asks[self.place_rows, TARGET.start : TARGET.start + 3] = feet.places[self.standing]
             asks[self.turn_rows, TARGET] = feet.turns[self.standing]
-        asks[self.goal_rows, TARGET] = targets
-        asks[self.goal_rows, SHARE] = share[self.active]
-        if supports is None:
-            return self.rows
-        return replace(self.rows, polygons=supports[0], sides=supports[1])
+        rows = self.goal_rows[some]
+        asks[rows, TARGET] = targets
+        asks[rows, SHARE] = share[self.active[some]]
+
+    def of_some(
+        self, some: NDArray, further: Planes | None, rank: int, supports: tuple[NDArray, NDArray] | None
+    ) -> tuple[Rows, NDArray]:
+        """Return the rows of some characters (n,), in order, with half-spaces of a rank; and their sources."""
+        from footplant.live import _crowd as kernel
+
+        planes = kernel.PlaneRows(*(NO_PLANES if further is None else further))
+        most = len(self.sources) + len(planes.characters)
+        out = kernel.LaidRows(
+            np.empty(len(some) + 1, np.int64), np.empty((most, 5), np.int64), np.empty((most, 11)),
+            np.empty(most, np.int64),
+        )  # fmt: skip
+        own = kernel.LaidRows(self.rows.starts, self.rows.kinds, self.rows.asks, self.sources)
+        count = kernel.merge_rows(some, own, planes, HALF_SPACE, rank, out)
+        polygons, sides = (self.rows.polygons, self.rows.sides) if supports is None else supports
+        return Rows(out.starts, out.kinds[:count], out.asks[:count], polygons, sides), out.sources[:count]
 
 
 def key_of(share: NDArray, feet: Feet | None) -> bytes:

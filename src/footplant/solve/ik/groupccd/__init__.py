@@ -172,12 +172,13 @@ def solve_rows(
     *,
     leans: NDArray | None = None,
     workspace: tuple | None = None,
+    which: NDArray | None = None,
 ) -> NDArray:
     """Pose characters in place, root (F, 3) and local (F, J, 4); return the metres or radians left of the rows (N,).
 
     The F poses are frames of one character, or characters of one tree at one instant. leans: of `Tree.leans`, for
     characters that are solved instant by instant, updated in place (a warm start). workspace: of `Tree.workspace`,
-    allocated once by callers that solve every frame.
+    allocated once by callers that solve every frame. which: (n,) the poses that the rows are of; None: all.
     """
     from footplant.solve.ik.groupccd import _pose as kernel
 
@@ -185,7 +186,7 @@ def solve_rows(
     leans = tree.leans(0) if leans is None else leans
     residuals = np.zeros(len(rows.kinds))
     table = kernel.AllRows(rows.starts, rows.kinds, rows.asks, rows.polygons, rows.sides)
-    poses = kernel.Poses(root, local, leans, residuals)
+    poses = kernel.Poses(root, local, leans, residuals, np.arange(len(root)) if which is None else which)
     kernel.solve_poses(kernel.Body(*tree.arrays), kernel.Bones(*bodies), table, poses, workspace, tries)
     return residuals
 

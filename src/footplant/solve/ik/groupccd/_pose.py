@@ -72,7 +72,7 @@ class Bones(NamedTuple):
 
 
 class AllRows(NamedTuple):
-    """Rows of F poses; those of pose f are starts[f] … starts[f+1]−1. See `footplant.solve.ik.groupccd.rows.Rows`."""
+    """Rows of n of F poses; those of the k-th are starts[k] … starts[k+1]−1. See `solve.ik.groupccd.rows.Rows`."""
 
     starts: NDArray
     kinds: NDArray
@@ -92,6 +92,8 @@ class Poses(NamedTuple):
     """(F, T+1, 3) how each character leant at the previous instant; (0, …) for independent poses."""
     residuals: NDArray
     """(N,) metres or radians left of the rows."""
+    which: NDArray
+    """(n,) the poses that are solved: of which the rows are, in this order."""
 
 
 @uncounted_jit
@@ -315,8 +317,8 @@ def solve_poses(body, bones, rows, poses, work, tries):
     """Solve many poses, frames of a clip or characters of a crowd, in place."""
     world, leans = work.world, poses.leans
     root = world.shape[0] - 1
-    for f in range(poses.roots.shape[0]):
-        first, last = rows.starts[f], rows.starts[f + 1]
+    for number in range(poses.which.shape[0]):
+        f, first, last = poses.which[number], rows.starts[number], rows.starts[number + 1]
         if first == last:
             continue
         load_pose(body, bones, poses, f, world)
@@ -358,7 +360,7 @@ def _smallest_call():
     rows = AllRows(
         np.zeros(2, np.int64), np.zeros((0, 5), np.int64), np.zeros((0, 11)), np.zeros((1, 1, 2)), np.zeros(1, np.int64)
     )
-    poses = Poses(np.zeros((1, 3)), np.ones((1, 1, 4)), np.zeros((0, 1, 3)), np.zeros(0))
+    poses = Poses(np.zeros((1, 3)), np.ones((1, 1, 4)), np.zeros((0, 1, 3)), np.zeros(0), np.zeros(1, np.int64))
     bones = Bones(_read_only(1, 1, 3), _read_only(1, 1), _read_only(1, 1, 3))
     return body, bones, rows, poses, workspace(1, 1, 0), 1
 

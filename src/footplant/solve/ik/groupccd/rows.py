@@ -41,7 +41,7 @@ class Rows:
     """N rows over F poses, grouped by pose, the highest priority first."""
 
     starts: NDArray
-    """(F+1,) the rows of pose f are starts[f] … starts[f+1]−1."""
+    """(F+1,) the rows of pose f are starts[f] … starts[f+1]−1; of some poses, those of the k-th of them."""
     kinds: NDArray
     """(N, 5) int64: kind; joint that carries the point, or is oriented; joint of a distance's second point; rank (0 is
     the highest priority); bit mask of what may move besides the limb."""
@@ -53,29 +53,15 @@ class Rows:
     """(F, P, 2) (x, z) corners of the support polygon, counter-clockwise, metres."""
     sides: NDArray
     """(F,) number of its corners; 0: there is none."""
-    order: NDArray
-    """(N,) index of each row in the concatenated blocks it was made from."""
-
-    @property
-    def owners(self) -> NDArray:
-        """(N,) the pose of each row."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-
-    def of(self, poses: NDArray) -> tuple[Rows, NDArray]:
-        """Return the rows of some poses, given in order, and (N,) which of the rows they are."""
-        chosen = np.zeros(len(self.starts) - 1, bool)
-        chosen[poses] = True
-        kept = np.repeat(chosen, np.diff(self.starts))
-        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[poses])])
-        return Rows(
-            starts, self.kinds[kept], self.asks[kept], self.polygons[poses], self.sides[poses], self.order[kept]
-        ), kept  # fmt: skip
 
 
 def make_rows(
     poses: int, blocks: Sequence[dict[str, Any]], polygons: NDArray | None = None, sides: NDArray | None = None
-) -> Rows:
-    """Return rows from blocks: dicts of `COLUMNS`, `PARTS` and "poses" (the pose of each row), in any order."""
+) -> tuple[Rows, NDArray]:
+    """Return rows from blocks: dicts of `COLUMNS`, `PARTS` and "poses" (the pose of each row), in any order.
+
+    And (N,) the index of each row in the concatenated blocks.
+    """
     count = sum(len(block["poses"]) for block in blocks)
     kinds, asks, owners = np.zeros((count, 5), np.int64), np.zeros((count, 11)), np.zeros(count, np.int64)
     asks[:, PARTS["share"]] = 1.0
@@ -96,7 +82,7 @@ def make_rows(
     starts = np.searchsorted(owners[order], np.arange(poses + 1)).astype(np.int64)
     if polygons is None or sides is None:
         polygons, sides = np.zeros((poses, 1, 2)), np.zeros(poses, np.int64)
-    return Rows(starts, kinds[order], asks[order], polygons, sides, order)
+    return Rows(starts, kinds[order], asks[order], polygons, sides), order
 
 
 def rows_of(tree: Tree, first: Kinematics, now: Kinematics, constraints: Sequence[Constraint]) -> Rows:
@@ -120,7 +106,7 @@ def rows_of(tree: Tree, first: Kinematics, now: Kinematics, constraints: Sequenc
         blocks.append(block)
         if isinstance(constraint, Balance):
             polygons, sides = supports(constraint, now)
-    return make_rows(count, blocks, polygons, sides)
+    return make_rows(count, blocks, polygons, sides)[0]
 
 
 def allowed(tree: Tree, chain: Sequence[int] | None) -> int:
