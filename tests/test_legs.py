@@ -319,3 +319,28 @@ def _inside(kinematics: Kinematics, legs, asked) -> float:
         return 0.0
     now = (asked[0] * (kinematics.positions[:, legs[0].end] - kinematics.positions[:, legs[1].end])).sum(axis=1)
     return float(np.maximum(asked[1] - now, 0.0).max())
+
+
+def test_a_foot_that_moves_into_a_riser_is_kept_before_it_and_not_lifted_onto_it():
+    still, figure = standing(40), walk().character
+    legs = legs_of(figure)
+    ankles = [Kinematics(still).positions[:, leg.end] for leg in legs]
+    planted = np.ones(40, bool)
+    planted[10:30] = False
+    # swinging, the left foot is 2 cm over the ground, and a riser of 20 cm begins 1 cm behind it
+    left, right = ankles
+    edge = float(left[0, 2]) - 0.01
+
+    def lowest(at):
+        return np.where(at[:, 2] < edge, left[:, 1] + 0.18, left[:, 1] - 0.02)
+
+    turns = [Kinematics(still).rotations[:, leg.end] for leg in legs]
+    # its plants draw it back by 3 cm
+    places = left - np.where(np.arange(40) < 20, 0.0, 0.03)[:, None] * rotation.AXES["z"]
+    feet = (
+        FootCurve(turns[0], planted, places, lowest),
+        FootCurve(turns[1], np.ones(40, bool), right, lambda at: np.full(40, -1.0)),
+    )
+    found = Kinematics(solve_legs(Kinematics(still), figure, feet).motion).positions[:, legs[0].end]
+    assert found[10:30, 2].min() > edge - 1e-3
+    assert np.abs(found[10:30, 1] - left[10:30, 1]).max() < 0.02

@@ -18,10 +18,11 @@ from footplant.contacts.detection import find_contacts
 from footplant.contacts.ground import normal_of
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError
-from footplant.feet.footing import find_footing
+from footplant.feet.footing import _sole_length, find_footing
 from footplant.feet.stage import Stage
+from footplant.feet.step_plan import _between
 from footplant.feet.steps import find_steps, foot_length, plants_at, transferred_places
-from footplant.feet.swing import move_feet_to_ground
+from footplant.feet.swing import _way_done, move_feet_to_ground
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.problem import Problem, Solution, Status
@@ -459,3 +460,48 @@ def test_uphill_the_trailing_foot_pushes_the_body_up(walk):
     at = [np.degrees(bent[start, 0 if side == "left" else 1]) for start, side in landings]
     assert max(at) < 76.0
     assert humanoid.limit_violations(result.character, result.motion.rotations).max() < np.radians(0.5)
+
+
+REAL_STEEP_DESCENTS = ("bvh/cmu/104_02.bvh", "bvh/other/toolbox_walk01.bvh")
+"""A slow walk that ends with its feet side by side before a riser, and long strides that become a third as long."""
+
+
+@pytest.mark.parametrize("name", REAL_STEEP_DESCENTS)
+def test_feet_come_down_before_risers_without_climbing_them(shared, name):
+    result = terrain(shared / name, "stairs:-0.22:0.26")
+    after = result.report.after
+    assert after is not None
+    assert after.penetration_worst < 2.0
+    assert after.jerk_ratio < 1.3
+    assert after.peak_acceleration_ratio < 1.5
+    assert humanoid.limit_violations(result.character, result.motion.rotations).max() < np.radians(0.5)
+
+
+def test_feet_of_shorter_strides_are_not_drawn_back():
+    # a foot that stands, goes 1 m in 30 frames, late rather than early, and stands; planned to go 0.3 m
+    time = np.clip((np.arange(60) - 15) / 30.0, 0.0, 1.0)
+    middles = np.column_stack([np.zeros(60), np.zeros(60), time**3 * (4.0 - 3.0 * time)])
+    share = np.where((time > 0.0) & (time < 1.0), time * time * (3.0 - 2.0 * time), 0.0)
+    done = _way_done(middles, np.where(time < 1.0, 15, 59), np.where(time < 1.0, 45, 59), share)
+    places = middles[:, 2] - 0.7 * np.where(time < 1.0, done, 1.0)
+    assert np.diff(places).min() > -1e-3
+    assert np.diff(middles[:, 2] - 0.7 * np.where(time < 1.0, share, 1.0)).min() < -1e-2
+    assert places[[0, -1]] == pytest.approx([0.0, 0.3])
+
+
+def test_values_of_a_plan_go_on_beyond_its_steps_as_far_as_the_body_goes():
+    distance = np.concatenate([np.linspace(0.0, 2.0, 101), np.full(50, 2.0)])
+    values = _between(np.array([20, 60]), np.array([-0.1, -0.3]), distance)
+    assert values[[20, 60]] == pytest.approx([-0.1, -0.3])
+    assert np.diff(values)[:100] == pytest.approx(-0.005)
+    assert np.ptp(values[100:]) == 0.0
+
+
+def test_toes_of_feet_as_long_as_a_tread_overhang_it_on_the_way_down(walk):
+    heel, ball = (np.array([0.0, 0.0, z]) for z in (0.0, foot_length(walk.character, "left")))
+    step = find_steps(find_contacts(walk), foot_length(walk.character, "left"))[0]
+    run = _sole_length(walk.character, step.side)
+    ground = grounds.Stairs(-0.2, run, 6, (0.0, -1.005 * run))
+    footing = find_footing(step, (heel, ball), walk.character, FLOOR, ground)
+    assert footing.support == "foot"
+    assert (footing.heel[2] + 1.005 * run) % run > 0.08 * run

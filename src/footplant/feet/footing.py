@@ -130,13 +130,15 @@ _SUPPORTS = (
     ("foot", (0.0, 1.0), (-0.4, 1.3)),
     ("foot", (0.0, 1.0), (-0.15, 1.1)),
     ("foot", (0.0, 1.0), (-0.1, 1.1)),
+    ("foot", (0.0, 0.85), (-0.1, 1.1)),
     ("foot", (0.0, 1.0), (-0.05, 1.05)),
     ("foot", (0.0, 1.0), (0.0, 1.0)),
     ("front", (0.35, 1.0), (-0.1, 1.1)),
     ("rear", (0.0, 0.65), (-0.1, 1.1)),
 )
 """What is tried, best first: name, the part of the foot that the ground must support, and the part along which nothing
-may be higher. A foot next to a riser could not swing away from it, or come down beside it."""
+may be higher. A foot next to a riser could not swing away from it, or come down beside it: on the way down the tips of
+long feet overhang rather than that their heels touch the riser behind them."""
 
 
 def _find_support(samples: NDArray, target: Character, ground: Ground, farthest: float) -> tuple[NDArray, str, Ground]:

@@ -87,7 +87,7 @@ class StepPlan:
     curve: Curve
     """The same path as a curve."""
     frames: NDArray
-    """(N,) the frame of each step's middle."""
+    """(N,) the frame in which the body is over each step."""
     bases: NDArray
     """(N, 4) place (x, z), heading and distance of the path at that frame, metres and radians."""
     offsets: NDArray
@@ -100,7 +100,7 @@ class StepPlan:
     @property
     def mapping(self) -> PathMapping:
         """The map of every frame from its place on the path to the planned one."""
-        offsets = _between(self.frames, self.offsets, len(self.travel.distance))
+        offsets = _between(self.frames, self.offsets, self.travel.distance)
         places, headings = self.curve.at(self.travel.distance - self.travel.distance[0] + offsets)
         return PathMapping(self.travel, places, headings - self.travel.headings)
 
@@ -207,7 +207,7 @@ def plan_steps(
             [np.linalg.norm(np.diff(rest[[limb.upper, limb.lower, limb.end]], axis=0), axis=1).sum() for limb in legs]
         )
     )
-    frames = np.array([(step.start + step.end - 1) // 2 for step in steps])
+    frames = _middles(steps)
     order = np.argsort(frames, kind="stable")
     costs, heights, at, grid = _supports(steps, places, frames, travel, curve, character, ground)
     # one edge after the other is climbed without complaint
@@ -225,6 +225,20 @@ def plan_steps(
     own = travel.distance[frames] - travel.distance[0]
     bases = np.column_stack([travel.places[frames], travel.headings[frames], own])
     return StepPlan(travel, curve, frames, bases, offsets, climbs, slower)
+
+
+def _middles(steps: Sequence[Step]) -> NDArray:
+    """Return the frame (N,) in which the body is over each step: its middle, or half a usual step after it begins.
+
+    Someone who stops stands on a step for long after the body has come over it. A step from the first frame on may have
+    begun before: it is counted from its end.
+    """
+    usual, first = float(np.median([step.end - step.start for step in steps])), min(step.start for step in steps)
+    found = []
+    for step in steps:
+        half = int(min(step.end - step.start - 1, usual)) // 2
+        found.append(step.end - 1 - half if step.start == first else step.start + half)
+    return np.array(found)
 
 
 def _travel(motion: Motion, character: Character, contacts: Contacts, lead: int) -> Travel:
@@ -321,15 +335,27 @@ def _cheapest(
     return chosen
 
 
-def _between(frames: NDArray, values: NDArray, count: int) -> NDArray:
-    """Return values (count,) of every frame: those at given frames, in any order, and monotone between them."""
+def _between(frames: NDArray, values: NDArray, distance: NDArray) -> NDArray:
+    """Return values (F,) of every frame: those at given frames, in any order, and monotone between them.
+
+    distance: (F,) metres of the path. Before the first frame and after the last one values change with it as they do
+    there, so that a stride that is shorter than its own does not become its own while the body is over it.
+    """
     from scipy.interpolate import PchipInterpolator
 
+    count = len(distance)
     knots, number = np.unique(frames, return_inverse=True)
     means = np.bincount(number, values) / np.bincount(number)
     if len(knots) == 1:
         return np.full(count, means[0])
-    return PchipInterpolator(knots, means, extrapolate=False)(np.clip(np.arange(count), knots[0], knots[-1]))
+    curve, every = PchipInterpolator(knots, means, extrapolate=False), np.arange(count)
+    out, slopes, speed = curve(np.clip(every, knots[0], knots[-1])), curve.derivative()(knots), np.gradient(distance)
+    for end, beyond in ((0, every < knots[0]), (-1, every > knots[-1])):
+        here = knots[end]
+        # nobody is drawn back by more than the way that they go
+        rate = float(np.clip(slopes[end] / max(speed[here], 1e-9), -1.0, 1.0))
+        out[beyond] += rate * (distance[beyond] - distance[here])
+    return out
 
 
 def _smoothed(values: NDArray, lead: int, half: int) -> NDArray:

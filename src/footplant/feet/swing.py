@@ -39,6 +39,9 @@ class SwingSettings:
     knees snap straight; lower, the hips come down more."""
     swing: float = 0.4
     """Seconds of a usual swing phase, for a foot that is in the air at an end of the clip."""
+    least_way: float = 0.1
+    """Metres; a foot whose step is shorter is moved to its planned place by time rather than by the way that it has
+    gone."""
     lower_foot: tuple[float, float, float] = (0.5, 1.0, 0.75)
     """Share of the lower foot in the height that hips get from steps that keep their places, on the way up and down,
     and from planned ones; the rest is the mean of both. At 10° and 15° and on stairs of 22 cm, three clips on two
@@ -215,12 +218,16 @@ def _foot_path(
     limb = limb_of(character, f"{side}_leg")
     points = [character.contacts[f"{side}_{part}"] for part in SOLE if f"{side}_{part}" in character.contacts]
     soles = kinematics.points(points)
+    swing = max(SWING_SETTINGS.swing * kinematics.motion.fps, 1.0)
+    anchors = _anchors(own, 0.5 * (soles[:, 0] + soles[:, 1]), level, ground, planned, swing)
+    path = _StepPath.of(anchors, 0.5 * (soles[:, 0] + soles[:, 1]))
+    ankles = kinematics.positions[:, limb.end]
+    if planned is not None:
+        nearer = path.between(_corrections(own, soles))
+        soles, ankles = soles + nearer[:, None], ankles + nearer
     # sample midpoints too: edges between heel and toe count as well
     line = np.linspace(0.0, len(points) - 1.0, 2 * len(points) - 1)
     soles = 0.5 * (soles[:, np.floor(line).astype(int)] + soles[:, np.ceil(line).astype(int)])
-    swing = max(SWING_SETTINGS.swing * kinematics.motion.fps, 1.0)
-    anchors = _anchors(own, 0.5 * (soles[:, 0] + soles[:, 2]), level, ground, planned, swing)
-    path = _StepPath.of(anchors, len(kinematics.frames))
     high = soles[..., 1] - level.height(soles[..., ::2])
     air = np.minimum(high, SWING_SETTINGS.clearance * character.height)
     lift, moment = path.shift[:, 1], path.frames.astype(float)
@@ -231,7 +238,7 @@ def _foot_path(
         need = (ground.height(inner[..., ::2]) + _sampled(air, moment) - moved[..., 1]).max(axis=1)
         lift = _lift(need, path, kinematics.motion.fps)
         moment = path.frames + _advance(lift, path, SWING_SETTINGS.detour * character.height)
-    ankles = path.moved(_sampled(kinematics.positions[:, limb.end], moment)) + lift[:, None] * rotation.AXES["y"]
+    ankles = path.moved(_sampled(ankles, moment)) + lift[:, None] * rotation.AXES["y"]
     first, second = np.floor(moment).astype(int), np.ceil(moment).astype(int)
     turns = kinematics.rotations[:, limb.end]
     turns = rotation.multiply(path.tilts, rotation.slerp(turns[first], turns[second], moment - first))
@@ -283,8 +290,9 @@ class _StepPath:
     """(F,) bool; ends of the clip where the foot is in the air."""
 
     @classmethod
-    def of(cls, anchors: list[_Anchor], count: int) -> _StepPath:
-        """Return the path through anchors in a clip of `count` frames."""
+    def of(cls, anchors: list[_Anchor], middles: NDArray) -> _StepPath:
+        """Return the path through anchors of a foot whose middle is at places (F, 3) on the level ground, metres."""
+        count = len(middles)
         frames = np.arange(count)
         start, end = (np.array([getattr(anchor, key) for anchor in anchors]) for key in ("start", "end"))
         before = np.clip(np.searchsorted(start, frames, side="right") - 1, 0, len(anchors) - 1)
@@ -298,9 +306,20 @@ class _StepPath:
         shifts, pivots = (
             values[before] + share[:, None] * (values[after] - values[before]) for values in (shift, pivot)
         )
+        done = _way_done(middles, end[before] - 1, start[after], share)[:, None]
+        flat = [0, 2]
+        shifts[:, flat] = shift[before][:, flat] + done * (shift[after] - shift[before])[:, flat]
         free = np.zeros(count, bool)
         free[[anchor.start for anchor in anchors if anchor.free]] = True
         return cls(anchors, frames, share, shifts, pivots, rotation.slerp(tilt[before], tilt[after], share), free)
+
+    def between(self, values: NDArray) -> NDArray:
+        """Return values (F, 3) of the anchors' frames, interpolated between them."""
+        out = np.array(values)
+        for one, other in pairwise(self.anchors):
+            rows, first = np.arange(one.end, other.start), out[one.end - 1]
+            out[rows] = first + self.share[rows, None] * (out[other.start] - first)
+        return out
 
     def moved(self, places: NDArray) -> NDArray:
         """Return places (F, 3) of the foot, tilted and shifted horizontally, but not lifted."""
@@ -314,6 +333,41 @@ class _StepPath:
                 done = self.share[rows]
                 done[-1] = 1.0
                 yield rows, done
+
+
+def _corrections(own: Sequence[tuple[Step, Footing]], soles: NDArray) -> NDArray:
+    """Return how far (F, 3), metres, level, a foot is from where it lands and leaves, over the frames of its steps.
+
+    soles: (F, 2 or more, 3) of heel and ball, metres, on the level ground. A captured foot glides while it is planted:
+    beside an edge it would have to clear it until the solver puts it in its place.
+    """
+    out = np.zeros((len(soles), 3))
+    for step, footing in own:
+        back, ends = rotation.inverse(footing.tilt), np.zeros((2, 3))
+        for end, frame in zip(ends, (step.start, step.end - 1)):
+            found = [
+                footing.level + rotation.rotate(back, place - footing.middle) - soles[frame, number]
+                for number, (place, plants) in enumerate(((footing.heel, step.heels), (footing.ball, step.balls)))
+                if place is not None and any(plant.start <= frame < plant.end for plant in plants)
+            ]
+            if found:
+                end[:] = np.mean(found, axis=0) * [1.0, 0.0, 1.0]
+        out[step.start : step.end] = np.linspace(ends[0], ends[1], step.end - step.start)
+    return out
+
+
+def _way_done(middles: NDArray, first: NDArray, last: NDArray, share: NDArray) -> NDArray:
+    """Return how much (F,) of its way a foot has gone from one frame (F,) to another one (F,), 0 to 1.
+
+    middles: (F, 3) places of the foot, metres. share: (F,) the same by time, which counts where there is no way to go.
+    By time alone a foot of shorter strides than its own would be drawn back while it leaves its step, into a riser
+    behind it.
+    """
+    last = np.maximum(last, first)
+    way, gone = (middles[last] - middles[first])[:, ::2], (middles - middles[first])[:, ::2]
+    least = SWING_SETTINGS.least_way**2
+    done = ((way * gone).sum(axis=1) + least * share) / ((way * way).sum(axis=1) + least)
+    return np.where((share > 0.0) & (share < 1.0), done, share)
 
 
 def _anchors(
@@ -340,13 +394,12 @@ def _anchors(
             # a foot that leaves the ground just before the end has not gone far from its step
             step = found[0] if frame == 0 else found[-1]
             gap = step.start - frame if frame == 0 else frame - step.end + 1
-            share = min(gap / swing, 1.0)
-            steps = [anchor for anchor in found if not anchor.free]
+            share, steps = min(gap / swing, 1.0), [anchor for anchor in found if not anchor.free]
             if len(steps) > 1:
-                # by way rather than time: steps that are planned nearer to each other would draw it back at first
+                # halfway to its next step it is where the body is
                 stride = max(float(np.linalg.norm((b.pivot - a.pivot)[::2])) for a, b in pairwise(steps))
-                share = min(float(np.linalg.norm((flat - step.pivot)[::2])) / max(stride, 1e-3), share)
-            shift, near = step.shift + share * share * (3.0 - 2.0 * share) * (shift - step.shift), step.tilt
+                share = min(2.0 * float(np.linalg.norm((flat - step.pivot)[::2])) / max(stride, 1e-3), 1.0)
+            shift, near = step.shift + share * (shift - step.shift), step.tilt
         end = _Anchor(frame, frame + 1, shift, flat, near, True)
         found = [end, *found] if frame == 0 else [*found, end]
     return found

@@ -53,6 +53,10 @@ class Asked(NamedTuple):
     """(2, F, 3) metres; displacement of the ankle there."""
     lowest: NDArray
     """(2, F) metres; least vertical displacement of an ankle in swing: its sole is above the ground."""
+    away: NDArray
+    """(2, F, 3) unit directions, level, away from what an ankle in swing is beside: a riser."""
+    beside: NDArray
+    """(2, F) metres; least displacement of the ankle that way."""
     held: NDArray
     """(2, F) bool; whether a hand is planted."""
     arms: NDArray
@@ -264,6 +268,12 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
             if not planted and x[f, first + 1] < asked.lowest[s, f]:
                 square[first + 1, first + 1] += BOUND
                 vector[first + 1] += BOUND * asked.lowest[s, f]
+            gone = 0.0
+            for i in range(3):
+                row[i] = asked.away[s, f, i]
+                gone += row[i] * x[f, first + i]
+            if not planted and gone < asked.beside[s, f]:
+                _add(square, vector, index[5:], row, 3, BOUND, asked.beside[s, f])
             # the knee: as flexed as the reference's but for a slack, within its range
             square[slack, slack] += weights.knee
             if closed:
@@ -448,9 +458,9 @@ def _smallest():
         np.ones((1, 3)), np.ones((1, 2, 3)),
     )  # fmt: skip
     asked = Asked(
-        np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
-        np.ones(2), np.zeros((1, 3)), np.zeros(1), np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros(1),
-        np.zeros((1, 3, 4)),
+        np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1, 3)), np.zeros((2, 1)),
+        np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.ones(2), np.zeros((1, 3)), np.zeros(1),
+        np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros(1), np.zeros((1, 3, 4)),
     )  # fmt: skip
     weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     return reference, asked, weights, new_room(1)

@@ -8,7 +8,8 @@ width turned, and a slack κ_s of each knee, by which it is flexed more than in 
                + on each unknown v·((τf)⁴|D²|² + 2(τf)²|D¹|²)
     subject to c_s = its place where the foot is planted,
                |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
-               c_s above the ground in swing, lower legs beside each other, knees within their range,
+               c_s above the ground in swing, and before the risers that the reference is before,
+               lower legs beside each other, knees within their range,
                shanks where planted feet's ankles are within their limits, thighs where hip joints are,
                trunk and head above the ground, shoulders within reach of planted hands
     and softly the centre of mass balanced over the feet, and on a parabola in flight (`dynamics`)
@@ -39,6 +40,10 @@ from footplant.solve.dynamics import Dynamics
 from footplant.solve.ik.limb import Limb, end_distance, limb_of
 
 SIDES = ("left", "right")
+RISER = 0.04
+"""Metres; ground that is higher by more than where the reference's foot is, and than that foot, is a riser."""
+EDGE_DIRECTIONS, EDGE_ROUNDS = 24, 8
+"""Directions in which a foot that has moved into a riser looks for its edge, and bisections that find it there."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,57 @@ class LegSolution:
     """Metres; largest distance of an ankle from its place: 0 unless out of reach."""
     unknowns: tuple[NDArray, NDArray, NDArray] | None = None
     """Unknowns (F, 13), slopes (2, F) and common displacement (3,), with which a similar problem may start."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Risers:
+    """What a swinging foot is beside, and higher than the reference is there: it may not move into it, nor onto it."""
+
+    reference: NDArray
+    """(F, 3) metres; the reference's ankle."""
+    lowest: NDArray
+    """(F,) metres; least heights of the ankle there."""
+    away: NDArray
+    """(F, 3) unit directions, level, from what the foot has moved into; found by `passed`."""
+    least: NDArray
+    """(F,) metres; least displacement of the ankle that way; −∞ where it has moved into nothing."""
+
+    @classmethod
+    def beside(cls, foot: FootCurve, ankles: NDArray) -> _Risers:
+        """Return the same for a reference ankle at places (F, 3), metres."""
+        return cls(ankles, foot.lowest(ankles), np.zeros_like(ankles), np.full(len(ankles), -np.inf))
+
+    def passed(self, foot: FootCurve, ankles: NDArray) -> NDArray:
+        """Return the least heights (F,) of an ankle at places (F, 3), metres, and find what it has moved into.
+
+        Lifted onto a riser that it has moved into, a foot that is coming down before it would be drawn farther back in
+        each step of the search, and frames beside it with it: hips of a walk down stairs of 22 cm went 0.4 m astray.
+        """
+        lowest, height = foot.lowest(ankles), self.reference[:, 1]
+        into = ~foot.planted & (lowest - np.maximum(self.lowest, height) > RISER) & (height > self.lowest - RISER)
+        if not into.any():
+            return lowest
+        # its edge is across the directions in which the foot gets free
+        far = 1.5 * np.linalg.norm((ankles - self.reference)[:, ::2], axis=1)
+        around = np.linspace(0.0, 2.0 * np.pi, EDGE_DIRECTIONS, endpoint=False)
+        away = np.zeros_like(ankles)
+        for way in np.column_stack([np.sin(around), np.zeros(EDGE_DIRECTIONS), np.cos(around)]):
+            away += np.where(self._over_riser(foot, ankles + far[:, None] * way), 0.0, 1.0)[:, None] * way
+        away = away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
+        # a direction that was found stays: between two of them, the foot would go to and fro
+        away = np.where(np.isfinite(self.least)[:, None], self.away, away)
+        inside, outside = np.zeros(len(ankles)), far
+        for _ in range(EDGE_ROUNDS):
+            middle = 0.5 * (inside + outside)
+            high = self._over_riser(foot, ankles + middle[:, None] * away)
+            inside, outside = np.where(high, middle, inside), np.where(high, outside, middle)
+        self.away[into] = away[into]
+        self.least[into] = ((ankles - self.reference) * away).sum(axis=1)[into] + outside[into]
+        return np.where(into, self.lowest, lowest)
+
+    def _over_riser(self, foot: FootCurve, ankles: NDArray) -> NDArray:
+        """Return whether the ground asks for much more height (F,) at places (F, 3) than at the reference's."""
+        return foot.lowest(ankles) - self.lowest > RISER
 
 
 def legs_of(character: Character) -> tuple[Limb, Limb] | None:
@@ -273,12 +329,12 @@ def solve_legs(
         known, slopes, before = start.unknowns
         x, slopes, first = np.array(known), np.array(slopes), settings.slope_steps - 1
         x[:, :9] += np.tile(before - shift, 3)
+    risers, lowest = [_Risers.beside(foot, own) for foot, own in zip(feet, ankles)], np.empty((2, frames))
     for taken in range(first, most + 1):
-        lowest = np.array([
-            foot.lowest(ankles[s] + x[:, 3 + 3 * s : 6 + 3 * s]) - ankles[s][:, 1] for s, foot in enumerate(feet)
-        ])  # fmt: skip
+        for s, foot in enumerate(feet):
+            lowest[s] = risers[s].passed(foot, ankles[s] + x[:, 3 + 3 * s : 6 + 3 * s]) - ankles[s][:, 1]
         # at the edge of a stair the ground has two heights: in the end, the higher one counts
-        lowest = clear = lowest if clear is None or taken <= settings.slope_steps else np.maximum(lowest, clear)
+        clear = lowest.copy() if clear is None or taken <= settings.slope_steps else np.maximum(lowest, clear)
         if taken <= settings.slope_steps:
             kernel.update_slopes(reference, x, settings.steep, settings.far, room.vector, slopes)
         if dynamics is not None and taken == max(first, 1):
@@ -288,7 +344,8 @@ def solve_legs(
             reference = reference._replace(longest=longest)
         if dynamics is not None and taken:
             moves = dynamics.rows(x[:, :9], shift, weights.direction)
-        asked = kernel.Asked(planted, places, lowest, *held, *away, *leaning, rise - shift[1], moves)
+        beside = np.array([riser.away for riser in risers]), np.array([riser.least for riser in risers])
+        asked = kernel.Asked(planted, places, clear, *beside, *held, *away, *leaning, rise - shift[1], moves)
         new = np.empty_like(x)
         if not kernel.step(reference, asked, weights, slopes, taken > 0, x, room, new):
             break
