@@ -494,7 +494,7 @@ def stretch(limits, foot, now, state, own):
 @jit
 def _clearance(limits, ground, own, path, count, stepping):
     """Return how much higher a swing has to be lifted in its middle so that the sole clears the ground."""
-    wanted, highest = limits.lift if stepping else 0.0, -1e9
+    wanted, highest, deepest = limits.lift if stepping else 0.0, -1e9, 0.0
     for n in range(1, count):
         u = n / count
         if not 0.15 < u < 0.85:
@@ -507,11 +507,14 @@ def _clearance(limits, ground, own, path, count, stepping):
             level = ground_at(ground, own[n, 3 * p] + sx, own[n, 3 * p + 2] + sz)
             above = min(above, own[n, 3 * p + 1] + sy - level)
         wanted = max(wanted, limits.clear - above / bump)
-        highest = max(highest, above)
+        highest, deepest = max(highest, above), max(deepest, -above)
     if highest > -1e8:
         # a foot that the blend drags along is lifted instead
         wanted = max(wanted, limits.lift - highest)
-    return min(wanted, limits.highest)
+    # at its ends the lift accelerates the foot by 32 of it over the swing's time squared: a foot that is in the ground
+    # as a short swing begins or ends is lifted no higher for it than it is deep
+    seconds = count * limits.interval
+    return min(wanted, limits.highest, max(limits.most * seconds * seconds / 32.0, limits.clear + deepest))
 
 
 def landing_scratch() -> Landing:
