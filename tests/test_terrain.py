@@ -482,7 +482,8 @@ def test_feet_of_shorter_strides_are_not_drawn_back():
     time = np.clip((np.arange(60) - 15) / 30.0, 0.0, 1.0)
     middles = np.column_stack([np.zeros(60), np.zeros(60), time**3 * (4.0 - 3.0 * time)])
     share = np.where((time > 0.0) & (time < 1.0), time * time * (3.0 - 2.0 * time), 0.0)
-    done = _way_done(middles, np.where(time < 1.0, 15, 59), np.where(time < 1.0, 45, 59), share)
+    done, far = _way_done(middles, np.where(time < 1.0, 15, 59), np.where(time < 1.0, 45, 59), share)
+    assert far[20] > 0.98
     places = middles[:, 2] - 0.7 * np.where(time < 1.0, done, 1.0)
     assert np.diff(places).min() > -1e-3
     assert np.diff(middles[:, 2] - 0.7 * np.where(time < 1.0, share, 1.0)).min() < -1e-2

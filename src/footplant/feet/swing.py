@@ -244,7 +244,11 @@ def _foot_path(
     turns = rotation.multiply(path.tilts, rotation.slerp(turns[first], turns[second], moment - first))
     low, full = SWING_SETTINGS.aloft
     aloft = np.clip((high.min(axis=1) / character.height - low) / (full - low), 0.0, 1.0)
-    return _FootPath(ankles, rotation.normalize(turns), path.shift, aloft * aloft * (3.0 - 2.0 * aloft))
+    aloft = aloft * aloft * (3.0 - 2.0 * aloft)
+    if planned is not None:
+        # a foot that runs keeps to its way: where strides change it is not where the hips would have it
+        aloft = aloft * (1.0 - path.far)
+    return _FootPath(ankles, rotation.normalize(turns), path.shift, aloft)
 
 
 def _sampled(values: NDArray, moments: NDArray) -> NDArray:
@@ -288,6 +292,8 @@ class _StepPath:
     """(F, 4) interpolated world rotations."""
     free: NDArray
     """(F,) bool; ends of the clip where the foot is in the air."""
+    far: NDArray
+    """(F,) 0 to 1: whether the foot goes from one step to another, rather than up and down beside it."""
 
     @classmethod
     def of(cls, anchors: list[_Anchor], middles: NDArray) -> _StepPath:
@@ -306,12 +312,12 @@ class _StepPath:
         shifts, pivots = (
             values[before] + share[:, None] * (values[after] - values[before]) for values in (shift, pivot)
         )
-        done = _way_done(middles, end[before] - 1, start[after], share)[:, None]
+        done, far = _way_done(middles, end[before] - 1, start[after], share)
         flat = [0, 2]
-        shifts[:, flat] = shift[before][:, flat] + done * (shift[after] - shift[before])[:, flat]
+        shifts[:, flat] = shift[before][:, flat] + done[:, None] * (shift[after] - shift[before])[:, flat]
         free = np.zeros(count, bool)
         free[[anchor.start for anchor in anchors if anchor.free]] = True
-        return cls(anchors, frames, share, shifts, pivots, rotation.slerp(tilt[before], tilt[after], share), free)
+        return cls(anchors, frames, share, shifts, pivots, rotation.slerp(tilt[before], tilt[after], share), free, far)
 
     def between(self, values: NDArray) -> NDArray:
         """Return values (F, 3) of the anchors' frames, interpolated between them."""
@@ -356,18 +362,18 @@ def _corrections(own: Sequence[tuple[Step, Footing]], soles: NDArray) -> NDArray
     return out
 
 
-def _way_done(middles: NDArray, first: NDArray, last: NDArray, share: NDArray) -> NDArray:
+def _way_done(middles: NDArray, first: NDArray, last: NDArray, share: NDArray) -> tuple[NDArray, NDArray]:
     """Return how much (F,) of its way a foot has gone from one frame (F,) to another one (F,), 0 to 1.
 
-    middles: (F, 3) places of the foot, metres. share: (F,) the same by time, which counts where there is no way to go.
-    By time alone a foot of shorter strides than its own would be drawn back while it leaves its step, into a riser
-    behind it.
+    With it, whether that way is long (F,), 0 to 1. middles: (F, 3) places of the foot, metres. share: (F,) the same by
+    time, which counts where there is no way to go. By time alone a foot of shorter strides than its own would be drawn
+    back while it leaves its step, into a riser behind it.
     """
     last = np.maximum(last, first)
     way, gone = (middles[last] - middles[first])[:, ::2], (middles - middles[first])[:, ::2]
-    least = SWING_SETTINGS.least_way**2
-    done = ((way * gone).sum(axis=1) + least * share) / ((way * way).sum(axis=1) + least)
-    return np.where((share > 0.0) & (share < 1.0), done, share)
+    square, least = (way * way).sum(axis=1), SWING_SETTINGS.least_way**2
+    done = ((way * gone).sum(axis=1) + least * share) / (square + least)
+    return np.where((share > 0.0) & (share < 1.0), done, share), square / (square + least)
 
 
 def _anchors(
