@@ -19,6 +19,8 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.samples import load_character
 from footplant.skeleton import Character
+from footplant.solve import _arms as arms_kernel
+from footplant.solve import arms as arms_module
 from footplant.solve.arms import ArmSettings, solve_arms
 from footplant.transfer import transfer
 
@@ -194,3 +196,123 @@ def test_hands_stay_as_close_to_the_body_as_the_source_s():
         for settings in (ArmSettings(), without)
     ]  # fmt: skip
     assert found[0] < 0.3 * found[1]
+
+
+def leaning(depth: float) -> tuple[Motion, Plane, tuple[Footplant, ...]]:
+    """Return a mannequin with hanging arms whose fingers reach so far into the ground, and its palms planted on it."""
+    motion, target = standing("mannequin", 1.5), character("mannequin")
+    kinematics = Kinematics(motion)
+    low = min(float(lowest_of_hand(motion, side).min()) for side in ("left", "right"))
+    ground = Plane((0.0, low + depth, 0.0))
+    plants = []
+    for side in ("left", "right"):
+        point = target.contacts[f"{side}_palm"]
+        place = kinematics.point(point)[0]
+        plants.append(Footplant(point=point, place=(place[0], low + depth, place[2]), frames=range(15, 45)))
+    return motion, ground, tuple(plants)
+
+
+def lowest_of_hand(motion: Motion, side: str) -> np.ndarray:
+    """Return the height (F,) of the lowest sample of a hand."""
+    samples, kinematics = ArmSamples.of(character("mannequin")), Kinematics(motion)
+    own = np.flatnonzero((samples.arms == (side == "right")) & (samples.radii == 0.0))
+    joints = samples.joints[own]
+    at = kinematics.positions[:, joints] + rotation.rotate(kinematics.rotations[:, joints], samples.offsets[own])
+    return at[..., 1].min(axis=1)
+
+
+def test_hands_that_point_into_the_ground_lie_on_it():
+    motion, ground, plants = leaning(0.1)
+    target = character("mannequin")
+    found = solve(motion, "mannequin", palms=plants, free=True, ground=ground)
+    level = float(ground.height(np.zeros((1, 2)))[0])
+    roles, kinematics = target.require_roles(), Kinematics(found.motion)
+    for side in ("left", "right"):
+        assert lowest_of_hand(motion, side)[20:40].max() < level - 0.08
+        assert lowest_of_hand(found.motion, side)[20:40].min() > level - 0.01
+        palm = kinematics.point(target.contacts[f"{side}_palm"])[20:40]
+        assert np.ptp(palm[:, ::2], axis=0).max() < 0.001
+        # wrists extend: the backs of the hands turn upwards
+        hand = roles[f"{side}_hand"]
+        turn = rotation.log(
+            rotation.multiply(rotation.inverse(motion.rotations[30, hand]), found.motion.rotations[30, hand])
+        )
+        assert np.linalg.norm(turn) > 0.3
+    assert found.palms is not None
+    assert found.palms.max() < 0.005
+    excess = [limit_violations(target, each.rotations).max(axis=0) for each in (motion, found.motion)]
+    assert (excess[1] <= excess[0] + np.radians(1.0)).all()
+
+
+def test_places_that_are_asked_for_are_kept_on_the_ground():
+    motion, ground, plants = leaning(0.04)
+    found = solve(motion, "mannequin", palms=plants, ground=ground)
+    assert [plant.place for plant in found.plants] == [plant.place for plant in plants]
+    for plant in plants:
+        path = Kinematics(found.motion).point(plant.point)[20:40]
+        assert np.abs(path[:, ::2] - np.asarray(plant.place)[::2]).max() < 0.001
+
+
+def rows_of_hands(flat: float):
+    """Return a function of unknowns that gives numbers, values and slopes of the rows of leaning arms: of all but those
+    of the body, whose nearest samples change; and the window, the arms and the number of unknowns. flat: of `Weights`.
+    """
+    motion, ground, plants = leaning(0.04)
+    target = character("mannequin")
+    tables = arms_module._tables(target)
+    assert tables is not None
+    stage = arms_module._ArmsStage(
+        motion, target, Kinematics(motion), replace(target, skin=None), plants, True, ground, range(FRAMES),
+        ArmSettings(), tables,
+    )  # fmt: skip
+    window, _ = stage.window(np.arange(20, 24))
+    arms = stage.arms._replace(allowed=np.full_like(stage.arms.allowed, -np.inf))
+    count, free = len(window.frames), arms_kernel.WITH_HANDS
+    weights = arms_kernel.Weights(
+        np.ones(free), np.ones(free), np.ones(free), 1.0, 1.0, 10.0, 0.0, 0.3, 1.4, 1.0, 10.0, 10.0, 1.0, flat
+    )
+    work = arms_kernel.new_work(count, stage.shell, len(arms.sample_arms), free)
+    poses = stage.kinematics.positions, stage.kinematics.rotations
+
+    def rows(unknowns):
+        arms_kernel.linearise(arms, stage.shell, window, *poses, unknowns, 1.0, 1e6, weights, work)
+        return work.counts.copy(), work.values.copy(), work.slopes.copy()
+
+    return rows, window, arms, 0.1 * np.random.default_rng(3).standard_normal((count, free))
+
+
+@pytest.mark.parametrize("lying", [True, False])
+def test_rows_of_hands_have_their_derivatives(lying):
+    """Against central differences: goals, ground, limits of wrists and elbows, arm and arm."""
+    rows, window, _, at = rows_of_hands(flat=10.0)
+    assert window.facing.any()
+    if not lying:
+        window.facing[:] = 0.0
+    counts, _, slopes = rows(at)
+    assert counts.min() > 20
+    assert counts.max() < arms_kernel.ROWS
+    for unknown in range(at.shape[1]):
+        step = np.zeros_like(at)
+        step[:, unknown] = 1e-6
+        (more, up, _), (fewer, down, _) = rows(at + step), rows(at - step)
+        assert (more == counts).all()
+        assert (fewer == counts).all()
+        for k, n in enumerate(counts):
+            assert np.abs((up[k, :n] - down[k, :n]) / 2e-6 - slopes[k, :n, unknown]).max() < 1e-5
+
+
+def test_wrists_extend_until_palms_lie_flat():
+    """The row of a palm that lies flat changes by as much as the wrist extends."""
+    rows, window, arms, at = rows_of_hands(flat=0.0)
+    at[:, arms_kernel.UNKNOWNS :] = 0.0
+    counts, values, slopes = rows(at)
+    for side in range(2):
+        own = slice(arms_kernel.UNKNOWNS + 3 * side, arms_kernel.UNKNOWNS + 3 * side + 3)
+        axis = rotation.rotate(window.hands[0, side], arms.hand_axes[side, 2])
+        # of the rows on this hand alone
+        alone = [n for n in range(counts[0]) if slopes[0, n, own].any() and not np.delete(slopes[0, n], own).any()]
+        flat = [n for n in alone if slopes[0, n, own] @ axis > 0.999]
+        assert flat
+        step = np.zeros_like(at)
+        step[:, own] = 0.1 * axis
+        assert abs(rows(at + step)[1][0, flat[0]] - values[0, flat[0]] - 0.1) < 1e-9

@@ -90,6 +90,13 @@ def anatomical_turn_derivatives(character: Character, joint: int, rotations: NDA
     return (np.eye(3) - 0.5 * cross + share * cross @ cross) @ above
 
 
+def limit_table(character: Character, joint: int) -> NDArray:
+    """Return (14,): the world rotations of a joint's parent and of the joint in the reference pose, and its limits."""
+    free, limits = np.full(3, np.inf), character.limits
+    lower, upper = (-free, free) if limits is None else (limits.lower[joint], limits.upper[joint])
+    return np.concatenate([*(each[joint] for each in _around(character)), lower, upper])
+
+
 def clamp_to_limits(character: Character, joint: int, rotations: ArrayLike, own: ArrayLike) -> NDArray:
     """Return local rotations (F, 4) of a joint within its limits, or as far beyond them as its own ones (F, 4) are."""
     rotations = shaped(rotations, ("F", 4), "rotations", MotionError)
@@ -98,8 +105,7 @@ def clamp_to_limits(character: Character, joint: int, rotations: ArrayLike, own:
         return rotations
     from footplant.humanoid import _limits as kernel
 
-    nearest, limits = np.array(rotations), character.limits
-    table = np.concatenate([*(each[joint] for each in _around(character)), limits.lower[joint], limits.upper[joint]])
+    nearest, table = np.array(rotations), limit_table(character, joint)
     return (
         nearest if kernel.clamp(table[:4], table[4:8], table[8:11], table[11:], np.array(own), nearest) else rotations
     )

@@ -8,8 +8,12 @@ each without twist and so with two components in a basis across its segment. A p
 so that a row n·x has the derivative ((e′ − s) × n)ᵀ J_l(r) B by ρ and ((x − e′) × n)ᵀ J_l(q) C by σ; J_l is the left
 Jacobian of the rotation group. Directions as unknowns have no singularity at a straight elbow. The upper arm's twist
 follows: it turns the hinge axis of the elbow into the plane of the arm (`twist`). Bases are transported along the
-segment's path in the frame of the upper arm's parent, so that they turn no more than they must. Rows are local in time:
-the normal equations are block-banded (`kernels.banded`).
+segment's path in the frame of the upper arm's parent, so that they turn no more than they must. In windows near the
+ground a hand turns as well, by exp(η) in the forearm's frame before the forearm is displaced: a point x₀ of it moves to
+
+    x = w′ + exp(q) exp(h)(x₀ − w),    w wrist,  h = F η,  F the forearm's rotation.
+
+Rows are local in time: the normal equations are block-banded (`kernels.banded`).
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
 from footplant.kernels.banded import band_room, solve_clip
-from footplant.kernels.quaternion import direction, exp, multiply, rotate
+from footplant.kernels.quaternion import direction, exp, log, multiply, rotate
 from footplant.kernels.shell import (
     Posed,
     Shell,
@@ -40,6 +44,9 @@ from footplant.kernels.touches import importance, speed_seen
 
 UNKNOWNS = 8
 """Unknowns of a knot: two of the upper arm and two of the forearm, for each arm."""
+WITH_HANDS = 14
+"""Unknowns of a knot in windows where hands turn too: three for each hand, after those of the arms."""
+UPPER_ARM, FOREARM, HAND = 0, 1, 2
 ROWS = 80
 """Rows of a knot at most; the nearest bounds come first in a body's order and are never all broken at once."""
 EQUAL, BOUND = 0, 1
@@ -56,17 +63,25 @@ class Arms(NamedTuple):
     """The arms of a character as tables, left and right; P samples on them (see `humanoid.body_shell.ArmSamples`)."""
 
     joints: NDArray
-    """(2, 5) int64; parent of the upper arm, upper arm, parent of the forearm, forearm, hand; −1 where missing."""
+    """(2, 6) int64; parent of the upper arm, upper arm, parent of the forearm, forearm, hand, parent of the hand; −1
+    where missing."""
     palms: NDArray
     """(2,) int64; joint that carries the palm, −1 where missing."""
     palm_offsets: NDArray
     """(2, 3) metres."""
+    palm_segments: NDArray
+    """(2,) int64; segment that the palm moves with: forearm or hand."""
+    hand_axes: NDArray
+    """(2, 3, 3) in the hand's frame: along it, out of its palm, and the axis about which it extends."""
+    limits: NDArray
+    """(2, 14) of the wrists: rotations of the hand's parent and of the hand in the reference pose (see
+    `humanoid.limits`), and the least and largest components of the hand's rotation vector, radians."""
     hinges: NDArray
     """(2, 3) anatomical hinge axis of the elbow, in the upper arm's frame."""
     sample_arms: NDArray
     """(P,) int64."""
-    forearm: NDArray
-    """(P,) int64; 1 where a sample moves with the forearm."""
+    segments: NDArray
+    """(P,) int64; segment that a sample moves with: upper arm, forearm or hand."""
     sample_joints: NDArray
     """(P,) int64."""
     sample_offsets: NDArray
@@ -94,6 +109,10 @@ class Window(NamedTuple):
     """(K, 2, 2, 3, 3) of upper arm and forearm, in the parent's frame: its direction and two axes across."""
     hinges: NDArray
     """(K, 2, 3) hinge axis of the elbow in the upper arm's frame; a positive rotation flexes."""
+    forearms: NDArray
+    """(K, 2, 4) world rotation of the hand's parent."""
+    hands: NDArray
+    """(K, 2, 4) local rotation of the hand."""
     planes: NDArray
     """(K, 2, 3) in the world, hinge axis × upper arm: where the forearm points when it is flexed by 90°."""
     samples: NDArray
@@ -108,6 +127,8 @@ class Window(NamedTuple):
     """(K, 2) per square metre; 0 without a goal."""
     robust: NDArray
     """(K, 2) metres; beyond it a goal pulls with constant force."""
+    facing: NDArray
+    """(K, 2, 3) normal of the ground on which a palm is planted, else 0."""
     meeting: NDArray
     """(K, 2, 3) metres; the points of both hands whose distance counts."""
     between: NDArray
@@ -128,11 +149,11 @@ class Weights(NamedTuple):
     """Weights of the objective."""
 
     reference: NDArray
-    """(8,) per square radian."""
+    """(n,) per square radian, n = 8 or 14 unknowns."""
     bend: NDArray
-    """(8,) of second differences."""
+    """(n,) of second differences."""
     speed: NDArray
-    """(8,) of first differences."""
+    """(n,) of first differences."""
     bound: float
     """Per square metre."""
     angle: float
@@ -151,6 +172,10 @@ class Weights(NamedTuple):
     """Metres; a bound that is broken by more pulls no harder: contradictions do not throw arms about."""
     close: float
     """Metres; a hand that is farther than this beyond its distance from the body is pulled no harder."""
+    touch: float
+    """Per square metre, of a palm's height above the ground on which it lies."""
+    flat: float
+    """Radians between a palm that lies on the ground and the ground."""
 
 
 class Work(NamedTuple):
@@ -160,11 +185,11 @@ class Work(NamedTuple):
     samples: NDArray
     """(P, 3) metres; samples as displaced."""
     arms: NDArray
-    """(2, 20): exp(r), r in the world, exp(q), q, elbow and wrist as displaced."""
+    """(2, 30): exp(r), r in the world, exp(q), q, elbow and wrist as displaced, exp(h), h, η."""
     values: NDArray
     """(K, ROWS)."""
     slopes: NDArray
-    """(K, ROWS, 8)."""
+    """(K, ROWS, n)."""
     weights: NDArray
     """(K, ROWS)."""
     kinds: NDArray
@@ -172,13 +197,13 @@ class Work(NamedTuple):
     counts: NDArray
     """(K,) int64."""
     squares: NDArray
-    """(K, 8, 8)."""
+    """(K, n, n)."""
     vectors: NDArray
-    """(K, 8)."""
+    """(K, n)."""
     lower: NDArray
     """See `band_room`."""
     trial: NDArray
-    """(K, 8)."""
+    """(K, n)."""
     active: NDArray
     """(K, ROWS) int64; 1 where a row takes part."""
 
@@ -246,7 +271,7 @@ def least_clearance(arms, shell, frames, positions, rotations, margin, spare, wo
             if arms.joints[side, 1] < 0 or arms.joints[other, 1] < 0:
                 continue
             for p in range(arms.sample_arms.shape[0]):
-                if arms.sample_arms[p] == side and arms.forearm[p]:
+                if arms.sample_arms[p] == side and arms.segments[p] != UPPER_ARM:
                     x, y, z = work.samples[p]
                     for part in range(2):
                         a, b = arms.joints[other, 1 if part == 0 else 3], arms.joints[other, 3 if part == 0 else 4]
@@ -314,14 +339,17 @@ def gather(arms, positions, rotations, prior, window):
         for side in range(2):
             if arms.joints[side, 1] < 0:
                 continue
-            parent, upper, _, lower, hand = arms.joints[side]
+            parent, upper, _, lower, hand, _ = arms.joints[side]
             for n in range(3):
                 window.chains[k, side, 0, n] = positions[f, upper, n]
                 window.chains[k, side, 1, n] = positions[f, lower, n]
                 window.chains[k, side, 2, n] = positions[f, hand, n]
-            p = window.parents[k, side]
+            p, q, r = window.parents[k, side], window.forearms[k, side], rotations[f, hand]
             for n in range(4):
                 p[n] = rotations[f, parent, n] if parent >= 0 else (1.0 if n == 0 else 0.0)
+                q[n] = rotations[f, arms.joints[side, 5], n]
+            h = window.hands[k, side]
+            h[0], h[1], h[2], h[3] = multiply(q[0], -q[1], -q[2], -q[3], r[0], r[1], r[2], r[3])
             if arms.palms[side] >= 0:
                 x, y, z = carried(positions[f], rotations[f], arms.palms[side], arms.palm_offsets[side])
                 window.palms[k, side, 0], window.palms[k, side, 1], window.palms[k, side, 2] = x, y, z
@@ -421,7 +449,7 @@ def left_transposed(vx, vy, vz, gx, gy, gz):
 
 @uncounted_jit
 def displace(arms, window, k, unknowns, work):
-    """Write how the arms of a knot are displaced by unknowns (8,) to work.arms."""
+    """Write how the arms of a knot are displaced by unknowns (n,) to work.arms."""
     for side in range(2):
         if arms.joints[side, 1] < 0:
             continue
@@ -434,15 +462,25 @@ def displace(arms, window, k, unknowns, work):
             )  # fmt: skip
             out[i], out[i + 1], out[i + 2], out[i + 3] = exp(x, y, z)
             out[i + 4], out[i + 5], out[i + 6] = x, y, z
-        out[14], out[15], out[16] = moved(window, k, side, 0, window.chains[k, side, 1], out)
-        out[17], out[18], out[19] = moved(window, k, side, 1, window.chains[k, side, 2], out)
+        out[14], out[15], out[16] = moved(window, k, side, UPPER_ARM, window.chains[k, side, 1], out)
+        out[17], out[18], out[19] = moved(window, k, side, FOREARM, window.chains[k, side, 2], out)
+        for n in range(3):
+            out[27 + n] = unknowns[UNKNOWNS + 3 * side + n] if unknowns.shape[0] > UNKNOWNS else 0.0
+        q = window.forearms[k, side]
+        out[24], out[25], out[26] = rotate(q[0], q[1], q[2], q[3], out[27], out[28], out[29])
+        out[20], out[21], out[22], out[23] = exp(out[24], out[25], out[26])
 
 
 @uncounted_jit
-def moved(window, k, side, forearm, point, arm):
-    """Return a point (3,) of an arm as displaced."""
-    s = window.chains[k, side, 0]
-    if not forearm:
+def moved(window, k, side, segment, point, arm):
+    """Return a point (3,) of a segment of an arm as displaced."""
+    if segment == HAND:
+        w = window.chains[k, side, 2]
+        x, y, z = rotate(arm[20], arm[21], arm[22], arm[23], point[0] - w[0], point[1] - w[1], point[2] - w[2])
+        x, y, z = rotate(arm[7], arm[8], arm[9], arm[10], x, y, z)
+        return arm[17] + x, arm[18] + y, arm[19] + z
+    if segment == UPPER_ARM:
+        s = window.chains[k, side, 0]
         x, y, z = rotate(arm[0], arm[1], arm[2], arm[3], point[0] - s[0], point[1] - s[1], point[2] - s[2])
         return s[0] + x, s[1] + y, s[2] + z
     e = window.chains[k, side, 1]
@@ -452,7 +490,7 @@ def moved(window, k, side, forearm, point, arm):
 
 @uncounted_jit
 def add_turn(window, k, side, part, arm, gx, gy, gz, out):
-    """Add g·δ to out (8,), δ the change of a segment's rotation in the world."""
+    """Add g·δ to out (n,), δ the change of a segment's rotation in the world."""
     i, j, q, b = 7 * part + 4, 4 * side + 2 * part, window.parents[k, side], window.bases[k, side, part]
     gx, gy, gz = left_transposed(arm[i], arm[i + 1], arm[i + 2], gx, gy, gz)
     gx, gy, gz = rotate(q[0], -q[1], -q[2], -q[3], gx, gy, gz)
@@ -461,10 +499,26 @@ def add_turn(window, k, side, part, arm, gx, gy, gz, out):
 
 
 @uncounted_jit
-def add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, out):
-    """Add the derivative of n·x, x a displaced point of an arm, to out (8,)."""
+def add_hand_turn(window, k, side, arm, gx, gy, gz, out):
+    """Add g·δ to out (n,), δ the change of a hand's rotation in the world before its forearm is displaced."""
+    q, j = window.forearms[k, side], UNKNOWNS + 3 * side
+    gx, gy, gz = left_transposed(arm[24], arm[25], arm[26], gx, gy, gz)
+    gx, gy, gz = rotate(q[0], -q[1], -q[2], -q[3], gx, gy, gz)
+    out[j] += gx
+    out[j + 1] += gy
+    out[j + 2] += gz
+
+
+@uncounted_jit
+def add_slope(window, k, side, segment, arm, x, y, z, nx, ny, nz, out):
+    """Add the derivative of n·x, x a displaced point of a segment of an arm, to out (n,)."""
     s = window.chains[k, side, 0]
-    if forearm:
+    if segment == HAND and out.shape[0] > UNKNOWNS:
+        # in the frame before the forearm is displaced
+        px, py, pz = rotate(arm[7], -arm[8], -arm[9], -arm[10], x - arm[17], y - arm[18], z - arm[19])
+        mx, my, mz = rotate(arm[7], -arm[8], -arm[9], -arm[10], nx, ny, nz)
+        add_hand_turn(window, k, side, arm, py * mz - pz * my, pz * mx - px * mz, px * my - py * mx, out)
+    if segment != UPPER_ARM:
         px, py, pz = x - arm[14], y - arm[15], z - arm[16]
         add_turn(window, k, side, 1, arm, py * nz - pz * ny, pz * nx - px * nz, px * ny - py * nx, out)
         x, y, z = arm[14], arm[15], arm[16]
@@ -497,25 +551,43 @@ def new_row(work, k, value, weight, kind):
 
 
 @uncounted_jit
-def add_goal(window, k, side, place, weight, robust, work):
-    """Add the three rows of a palm at a place (3,): palm − place."""
-    arm = work.arms[side]
-    x, y, z = moved(window, k, side, 1, window.palms[k, side], arm)
+def add_goal(arms, window, k, side, robust, touch, work):
+    """Add the rows of a palm at its place: palm − place.
+
+    touch: weight of its height where it lies on the ground, which depends on the skin of the hand.
+    """
+    arm, segment, place, g = work.arms[side], arms.palm_segments[side], window.goals[k, side], window.facing[k, side]
+    weight = window.goal_weights[k, side]
+    x, y, z = moved(window, k, side, segment, window.palms[k, side], arm)
     dx, dy, dz = x - place[0], y - place[1], z - place[2]
+    across = dx * g[0] + dy * g[1] + dz * g[2]
+    dx, dy, dz = dx - across * g[0], dy - across * g[1], dz - across * g[2]
     size = math.sqrt(dx * dx + dy * dy + dz * dz)
     if size > robust:
         weight *= robust / size
     for n in range(3):
         row = new_row(work, k, dx if n == 0 else (dy if n == 1 else dz), weight, EQUAL)
         if row >= 0:
-            add_slope(window, k, side, 1, arm, x, y, z, unit(n, 0), unit(n, 1), unit(n, 2), work.slopes[k, row])
+            ex, ey, ez = unit(n, 0) - g[n] * g[0], unit(n, 1) - g[n] * g[1], unit(n, 2) - g[n] * g[2]
+            add_slope(window, k, side, segment, arm, x, y, z, ex, ey, ez, work.slopes[k, row])
+    if lies(g):
+        row = new_row(work, k, across, touch, EQUAL)
+        if row >= 0:
+            add_slope(window, k, side, segment, arm, x, y, z, g[0], g[1], g[2], work.slopes[k, row])
 
 
 @uncounted_jit
-def add_together(window, k, robust, work):
+def lies(normal):
+    """Return whether a palm lies on ground with this normal (3,); zero without any."""
+    return normal[0] != 0.0 or normal[1] != 0.0 or normal[2] != 0.0
+
+
+@uncounted_jit
+def add_together(arms, window, k, robust, work):
     """Add the three rows of hands that meet: left − right − between."""
-    lx, ly, lz = moved(window, k, 0, 1, window.meeting[k, 0], work.arms[0])
-    rx, ry, rz = moved(window, k, 1, 1, window.meeting[k, 1], work.arms[1])
+    left, right = arms.palm_segments
+    lx, ly, lz = moved(window, k, 0, left, window.meeting[k, 0], work.arms[0])
+    rx, ry, rz = moved(window, k, 1, right, window.meeting[k, 1], work.arms[1])
     b = window.between[k]
     dx, dy, dz = lx - rx - b[0], ly - ry - b[1], lz - rz - b[2]
     size, weight = math.sqrt(dx * dx + dy * dy + dz * dz), window.together[k]
@@ -525,8 +597,8 @@ def add_together(window, k, robust, work):
         row = new_row(work, k, dx if n == 0 else (dy if n == 1 else dz), weight, EQUAL)
         if row >= 0:
             ex, ey, ez = unit(n, 0), unit(n, 1), unit(n, 2)
-            add_slope(window, k, 0, 1, work.arms[0], lx, ly, lz, ex, ey, ez, work.slopes[k, row])
-            add_slope(window, k, 1, 1, work.arms[1], rx, ry, rz, -ex, -ey, -ez, work.slopes[k, row])
+            add_slope(window, k, 0, left, work.arms[0], lx, ly, lz, ex, ey, ez, work.slopes[k, row])
+            add_slope(window, k, 1, right, work.arms[1], rx, ry, rz, -ex, -ey, -ez, work.slopes[k, row])
 
 
 @uncounted_jit
@@ -562,13 +634,88 @@ def add_limits(arms, window, k, unknowns, weights, work):
                     cx, cy, cz = fy * z - fz * y, fz * x - fx * z, fx * y - fy * x
                     add_turn(window, k, side, 1, arm, cx, cy, cz, work.slopes[k, row])
                     add_turn(window, k, side, 0, arm, -cx, -cy, -cz, work.slopes[k, row])
+        if unknowns.shape[0] > UNKNOWNS:
+            add_wrist_limits(arms, window, k, side, weights, work)
+            add_flat(arms, window, k, side, weights, work)
+
+
+@uncounted_jit
+def add_flat(arms, window, k, side, weights, work):
+    """Add a row for a palm that lies on the ground: the wrist extends until the hand is flat, within an angle.
+
+    The angle φ about the axis of extension at which the palm faces the ground best is linear in the turn about it. The
+    samples of the skin alone do not tell in which way a hand that points into the ground leaves it: half of them flex
+    and lie on their backs. Its derivative by the forearm's turn is left out: the wrist is to turn, not the arm.
+    """
+    arm, g, q, r = work.arms[side], window.facing[k, side], window.forearms[k, side], window.hands[k, side]
+    if not lies(g):
+        return
+    w, x, y, z = multiply(q[0], q[1], q[2], q[3], r[0], r[1], r[2], r[3])
+    w, x, y, z = multiply(arm[20], arm[21], arm[22], arm[23], w, x, y, z)
+    # the ground's normal as the hand sees it before its forearm is displaced
+    nx, ny, nz = rotate(arm[7], -arm[8], -arm[9], -arm[10], g[0], g[1], g[2])
+    nx, ny, nz = rotate(w, -x, -y, -z, nx, ny, nz)
+    axes = arms.hand_axes[side]
+    along = axes[0, 0] * nx + axes[0, 1] * ny + axes[0, 2] * nz
+    facing = axes[1, 0] * nx + axes[1, 1] * ny + axes[1, 2] * nz
+    slack = weights.flat - math.atan2(-along, -facing)
+    if slack < 0.5:
+        row = new_row(work, k, slack, weights.angle, BOUND)
+        if row >= 0:
+            ex, ey, ez = rotate(w, x, y, z, axes[2, 0], axes[2, 1], axes[2, 2])
+            add_hand_turn(window, k, side, arm, ex, ey, ez, work.slopes[k, row])
+
+
+@uncounted_jit
+def anatomical(limits, hand, tx, ty, tz):
+    """Return the rotation vector of a hand relative to its parent (`humanoid.limits`), turned by exp(t) in its parent's
+    frame."""
+    w, x, y, z = exp(tx, ty, tz)
+    w, x, y, z = multiply(w, x, y, z, hand[0], hand[1], hand[2], hand[3])
+    w, x, y, z = multiply(limits[0], limits[1], limits[2], limits[3], w, x, y, z)
+    w, x, y, z = multiply(w, x, y, z, limits[4], -limits[5], -limits[6], -limits[7])
+    return log(w, x, y, z)
+
+
+@uncounted_jit
+def add_wrist_limits(arms, window, k, side, weights, work):
+    """Add rows for the components of a hand's rotation vector: within its limits, or no farther beyond them than in the
+    incoming motion."""
+    limits, hand, turn = arms.limits[side], window.hands[k, side], work.arms[side, 27:30]
+    own, now = anatomical(limits, hand, 0.0, 0.0, 0.0), anatomical(limits, hand, turn[0], turn[1], turn[2])
+    for n in range(3):
+        for sign in (-1.0, 1.0):
+            bound = limits[8 + n] if sign > 0.0 else limits[11 + n]
+            slack = sign * now[n] - min(sign * bound, sign * own[n])
+            if slack < 0.5:
+                row = new_row(work, k, slack, weights.angle, BOUND)
+                if row >= 0:
+                    # n-th row of J_l⁻¹(now) A, A the parent's rotation in the reference pose
+                    gx, gy, gz = inverse_left_transposed(
+                        now[0], now[1], now[2], sign * unit(n, 0), sign * unit(n, 1), sign * unit(n, 2)
+                    )
+                    gx, gy, gz = rotate(limits[0], -limits[1], -limits[2], -limits[3], gx, gy, gz)
+                    gx, gy, gz = left_transposed(turn[0], turn[1], turn[2], gx, gy, gz)
+                    j = UNKNOWNS + 3 * side
+                    work.slopes[k, row, j], work.slopes[k, row, j + 1], work.slopes[k, row, j + 2] = gx, gy, gz
+
+
+@uncounted_jit
+def inverse_left_transposed(vx, vy, vz, gx, gy, gz):
+    """Return J_l⁻¹(v)ᵀ g of the rotation vector v."""
+    angle = max(math.sqrt(vx * vx + vy * vy + vz * vz), 1e-4)
+    # 1/θ² − cot(θ/2)/2θ, which tends to 1/12
+    share = 1.0 / angle**2 - 0.5 / (angle * math.tan(0.5 * angle))
+    cx, cy, cz = vy * gz - vz * gy, vz * gx - vx * gz, vx * gy - vy * gx
+    dx, dy, dz = vy * cz - vz * cy, vz * cx - vx * cz, vx * cy - vy * cx
+    return gx + 0.5 * cx + share * dx, gy + 0.5 * cy + share * dy, gz + 0.5 * cz + share * dz
 
 
 @uncounted_jit
 def add_apart(arms, shell, window, k, weights, work):
     """Add rows for samples of the arms near the body, the other arm or the ground."""
     for p in range(arms.sample_arms.shape[0]):
-        side, forearm = arms.sample_arms[p], arms.forearm[p]
+        side, segment = arms.sample_arms[p], arms.segments[p]
         arm = work.arms[side]
         x, y, z = work.samples[p]
         for g in range(shell.groups.shape[0] - 1):
@@ -582,7 +729,7 @@ def add_apart(arms, shell, window, k, weights, work):
             if value < weights.near:
                 row = new_row(work, k, value, elastic(weights.bound, value, weights.elastic), BOUND)
                 if row >= 0:
-                    add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, work.slopes[k, row])
+                    add_slope(window, k, side, segment, arm, x, y, z, nx, ny, nz, work.slopes[k, row])
         floor = window.ground[k, p]
         if floor[0] > -np.inf:
             start = window.samples[k, p]
@@ -593,11 +740,11 @@ def add_apart(arms, shell, window, k, weights, work):
                 row = new_row(work, k, value, elastic(weights.bound, value, weights.elastic), BOUND)
                 if row >= 0:
                     add_slope(
-                        window, k, side, forearm, arm, x, y, z,
+                        window, k, side, segment, arm, x, y, z,
                         -floor[1] / length, 1.0 / length, -floor[2] / length, work.slopes[k, row],
                     )  # fmt: skip
         other = 1 - side
-        if not forearm or arms.joints[other, 1] < 0 or window.together[k] > 0.0:
+        if segment == UPPER_ARM or arms.joints[other, 1] < 0 or window.together[k] > 0.0:
             # hands that meet are told by the source how they pass each other
             continue
         theirs = work.arms[other]
@@ -609,7 +756,7 @@ def add_apart(arms, shell, window, k, weights, work):
             if value < 0.5 * weights.near:
                 row = new_row(work, k, value, elastic(weights.bound, value, weights.elastic), BOUND)
                 if row >= 0:
-                    add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, work.slopes[k, row])
+                    add_slope(window, k, side, segment, arm, x, y, z, nx, ny, nz, work.slopes[k, row])
                     cx, cy, cz = (
                         start[0] + along * (end[0] - start[0]),
                         start[1] + along * (end[1] - start[1]),
@@ -647,12 +794,12 @@ def add_close(arms, shell, window, k, weights, work):
         row = new_row(work, k, value, elastic(weight, value, weights.close), BOUND)
         if row >= 0:
             x, y, z = work.samples[p]
-            add_slope(window, k, side, 1, work.arms[side], x, y, z, -nx, -ny, -nz, work.slopes[k, row])
+            add_slope(window, k, side, arms.segments[p], work.arms[side], x, y, z, -nx, -ny, -nz, work.slopes[k, row])
 
 
 @uncounted_jit
 def linearise(arms, shell, window, positions, rotations, unknowns, size, stretch, weights, work):
-    """Write the rows of all knots, linearised at unknowns (K, 8).
+    """Write the rows of all knots, linearised at unknowns (K, n).
 
     size: of the body (`pose_group`). stretch: factor of the robust distances.
     """
@@ -662,21 +809,13 @@ def linearise(arms, shell, window, positions, rotations, unknowns, size, stretch
         displace(arms, window, k, unknowns[k], work)
         for side in range(2):
             if window.goal_weights[k, side] > 0.0:
-                add_goal(
-                    window,
-                    k,
-                    side,
-                    window.goals[k, side],
-                    window.goal_weights[k, side],
-                    stretch * window.robust[k, side],
-                    work,
-                )
+                add_goal(arms, window, k, side, stretch * window.robust[k, side], weights.touch, work)
         if window.together[k] > 0.0:
-            add_together(window, k, stretch * weights.robust, work)
+            add_together(arms, window, k, stretch * weights.robust, work)
         add_limits(arms, window, k, unknowns[k], weights, work)
         for p in range(arms.sample_arms.shape[0]):
             side = arms.sample_arms[p]
-            x, y, z = moved(window, k, side, arms.forearm[p], window.samples[k, p], work.arms[side])
+            x, y, z = moved(window, k, side, arms.segments[p], window.samples[k, p], work.arms[side])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
         pose_near_groups(arms, shell, positions[f], rotations[f], weights.near, size, work)
         for side in range(2):
@@ -693,16 +832,16 @@ def assemble(window, unknowns, weights, work):
     for k in range(window.frames.shape[0]):
         square, vector = work.squares[k], work.vectors[k]
         square[:, :] = 0.0
-        for i in range(UNKNOWNS):
+        for i in range(unknowns.shape[1]):
             square[i, i] = weights.reference[i] + window.pins[k] + weights.proximal
             vector[i] = weights.proximal * unknowns[k, i]
         for n in range(work.counts[k]):
             if not work.active[k, n]:
                 continue
             slope, value, w = work.slopes[k, n], work.values[k, n], work.weights[k, n]
-            for i in range(UNKNOWNS):
+            for i in range(unknowns.shape[1]):
                 value -= slope[i] * unknowns[k, i]
-            for i in range(UNKNOWNS):
+            for i in range(unknowns.shape[1]):
                 if slope[i] != 0.0:
                     vector[i] -= w * slope[i] * value
                     for j in range(i + 1):
@@ -717,7 +856,7 @@ def choose_active(window, unknowns, work):
         for n in range(work.counts[k]):
             if work.kinds[k, n] == BOUND:
                 value, slope = work.values[k, n], work.slopes[k, n]
-                for i in range(UNKNOWNS):
+                for i in range(unknowns.shape[1]):
                     value += slope[i] * (work.trial[k, i] - unknowns[k, i])
                 wanted = 1 if value < 0.0 else 0
                 changed += wanted != work.active[k, n]
@@ -727,7 +866,7 @@ def choose_active(window, unknowns, work):
 
 @uncounted_jit
 def solve_window(arms, shell, window, positions, rotations, weights, rules, work, unknowns):
-    """Solve a window by Gauss–Newton steps on unknowns (K, 8); return the steps taken.
+    """Solve a window by Gauss–Newton steps on unknowns (K, n); return the steps taken.
 
     rules: most steps, most looks ahead in each, longest step and length of a step that ends the search, radians, size
     of the body in the first step, and number of steps in which it grows to its own.
@@ -751,11 +890,11 @@ def solve_window(arms, shell, window, positions, rotations, weights, rules, work
                 break
         length = 0.0
         for k in range(count):
-            for i in range(UNKNOWNS):
+            for i in range(unknowns.shape[1]):
                 length = max(length, abs(work.trial[k, i] - unknowns[k, i]))
         share = 1.0 if length <= longest else longest / length
         for k in range(count):
-            for i in range(UNKNOWNS):
+            for i in range(unknowns.shape[1]):
                 unknowns[k, i] += share * (work.trial[k, i] - unknowns[k, i])
         if length < enough and step >= growing:
             return step + 1
@@ -763,14 +902,14 @@ def solve_window(arms, shell, window, positions, rotations, weights, rules, work
 
 
 @uncounted_jit
-def displaced_points(arms, window, points, unknowns, work, out):
-    """Write where points (K, 2, 3) of the hands are after the displacement, (K, 2, 3) metres."""
+def displaced_points(arms, window, points, segments, unknowns, work, out):
+    """Write where points (K, 2, 3) of segments (2,) are after the displacement, (K, 2, 3) metres."""
     for k in range(window.frames.shape[0]):
         displace(arms, window, k, unknowns[k], work)
         for side in range(2):
             if arms.joints[side, 1] >= 0:
                 out[k, side, 0], out[k, side, 1], out[k, side, 2] = moved(
-                    window, k, side, 1, points[k, side], work.arms[side]
+                    window, k, side, segments[side], points[k, side], work.arms[side]
                 )
 
 
@@ -826,7 +965,7 @@ def spline_turn(basis, values, second, k, a, i, parent, x, y, z):
 
 @uncounted_jit
 def apply_window(arms, window, unknowns, second, stride, first, last, prior, poses, local):
-    """Write the local rotations (F, J, 4) of upper arms and forearms, displaced, at frames first … last−1.
+    """Write the local rotations (F, J, 4) of upper arms, forearms and hands, displaced, at frames first … last−1.
 
     The displacement is the cubic spline through the knots; second: its second derivatives. prior: see `twist`. poses:
     world positions (F, J, 3) and rotations (F, J, 4) of the incoming motion.
@@ -841,7 +980,7 @@ def apply_window(arms, window, unknowns, second, stride, first, last, prior, pos
         for side in range(2):
             if arms.joints[side, 1] < 0:
                 continue
-            parent, upper, between, lower, hand = arms.joints[side]
+            parent, upper, between, lower, hand, _ = arms.joints[side]
             p = rotations[f, parent] if parent >= 0 else IDENTITY
             ux, uy, uz = direction(positions[f, upper], positions[f, lower])
             vx, vy, vz = direction(positions[f, lower], positions[f, hand])
@@ -870,6 +1009,14 @@ def apply_window(arms, window, unknowns, second, stride, first, last, prior, pos
             w, x, y, z = multiply(w, x, y, z, p[0], p[1], p[2], p[3])
             o = local[f, lower]
             o[0], o[1], o[2], o[3] = multiply(w, x, y, z, o[0], o[1], o[2], o[3])
+            if unknowns.shape[1] > UNKNOWNS:
+                i = UNKNOWNS + 3 * side
+                w, x, y, z = exp(
+                    spline_at(unknowns, second, k, after, a, b, i), spline_at(unknowns, second, k, after, a, b, i + 1),
+                    spline_at(unknowns, second, k, after, a, b, i + 2),
+                )  # fmt: skip
+                o = local[f, hand]
+                o[0], o[1], o[2], o[3] = multiply(w, x, y, z, o[0], o[1], o[2], o[3])
 
 
 @uncounted_jit
@@ -980,18 +1127,18 @@ def empty_window(frames: NDArray, samples: int, groups: int) -> Window:
     ground[..., 0] = -np.inf
     return Window(
         frames, np.zeros((count, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 4)),
-        np.zeros((count, 2, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 3)), np.zeros((count, samples, 3)),
+        np.zeros((count, 2, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 4)), np.zeros((count, 2, 4)),
+        np.zeros((count, 2, 3)), np.zeros((count, samples, 3)),
         ground, np.zeros((count, 2, groups)), np.zeros((count, 2, 3)), np.zeros((count, 2)),
-        np.full((count, 2), np.inf), np.zeros((count, 2, 3)), np.zeros((count, 3)),
+        np.full((count, 2), np.inf), np.zeros((count, 2, 3)), np.zeros((count, 2, 3)), np.zeros((count, 3)),
         np.zeros(count), np.full((count, 2), -1), np.zeros((count, 2)), np.zeros((count, 2)), np.zeros(count),
     )  # fmt: skip
 
 
-def new_work(knots: int, shell: Shell, samples: int) -> Work:
-    """Return scratch memory for a window of so many knots and samples of the arms."""
-    n = UNKNOWNS
+def new_work(knots: int, shell: Shell, samples: int, n: int = UNKNOWNS) -> Work:
+    """Return scratch memory for a window of so many knots, samples of the arms and unknowns of a knot."""
     return Work(
-        new_posed(shell), np.empty((samples, 3)), np.zeros((2, 20)), np.empty((knots, ROWS)),
+        new_posed(shell), np.empty((samples, 3)), np.zeros((2, 30)), np.empty((knots, ROWS)),
         np.empty((knots, ROWS, n)), np.empty((knots, ROWS)), np.empty((knots, ROWS), np.int64),
         np.empty(knots, np.int64), np.empty((knots, n, n)), np.empty((knots, n)), band_room(knots, n),
         np.empty((knots, n)), np.empty((knots, ROWS), np.int64),
@@ -1000,14 +1147,15 @@ def new_work(knots: int, shell: Shell, samples: int) -> Work:
 
 def _arms() -> Arms:
     return Arms(
-        np.full((2, 5), -1), np.full(2, -1), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(1, np.int64),
-        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), np.zeros(1), np.zeros((1, 1)),
+        np.full((2, 6), -1), np.full(2, -1), np.zeros((2, 3)), np.ones(2, np.int64), np.zeros((2, 3, 3)),
+        np.zeros((2, 14)), np.zeros((2, 3)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
+        np.zeros((1, 3)), np.zeros(1), np.zeros((1, 1)),
         np.zeros((2, 2)),
     )  # fmt: skip
 
 
 def _weights() -> Weights:
-    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 0.1, 0.1)
+    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 0.1, 0.1, 1.0, 0.5)
 
 
 def _poses():
@@ -1030,7 +1178,8 @@ WARMUP = {
         new_work(1, smallest_shell(), 1), np.zeros((1, 8)),
     ),
     "displaced_points": lambda: (
-        _arms(), _window(), np.zeros((1, 2, 3)), np.zeros((1, 8)), new_work(1, smallest_shell(), 1), np.empty((1, 2, 3))
+        _arms(), _window(), np.zeros((1, 2, 3)), np.ones(2, np.int64), np.zeros((1, 8)),
+        new_work(1, smallest_shell(), 1), np.empty((1, 2, 3)),
     ),
     "spline_second": lambda: (np.zeros((3, 8)), np.zeros((3, 8)), np.zeros(3)),
     "apply_window": lambda: (

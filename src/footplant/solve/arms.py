@@ -5,16 +5,19 @@ The whole clip is solved at once for a small displacement of the arms, given the
     minimise Σ |d|²_W + w(τf)⁴|D²d|² + 2w(τf)²|D¹d|² + touches (robust) + bounds (body, ground, other arm, limits,
     hands as close to the body as the source's)
 
-d turns upper arm and forearm, two unknowns each per knot (`_arms`): |d| is the angle by which they are off. Bounds are
-quadratic penalties on what is broken; a bound takes part in a step when that step is predicted to break it (look-ahead
-active set). Knots are about `knot_time` apart; in windows with planted palms every frame is a knot. Frames far from
-anything that acts stay as they are, bit for bit.
+d turns upper arm and forearm, two unknowns each per knot (`_arms`), and near the ground the hands, three each: |d| is
+the angle by which they are off. Bounds are quadratic penalties on what is broken; a bound takes part in a step when
+that step is predicted to break it (look-ahead active set). Knots are about `knot_time` apart; in windows with planted
+palms every frame is a knot. Frames far from anything that acts stay as they are, bit for bit.
+
+A palm planted on the ground lies on it: it holds its place along the ground, the skin of the hand stays above it, and
+the wrist extends. Where the place is free it is where the palm comes to lie without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,12 +27,13 @@ from footplant import rotation
 from footplant.checks import frame_span, real_number
 from footplant.constraints import Footplant
 from footplant.contacts.detection import HANDS
-from footplant.contacts.ground import Ground
+from footplant.contacts.ground import Ground, normal_of
 from footplant.contacts.hanging import hanging_arm
 from footplant.contacts.importance import importance
 from footplant.errors import MotionError, SkeletonError
 from footplant.humanoid.body_proxy import SEGMENTS
 from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell, surface_of
+from footplant.humanoid.limits import limit_table
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton
@@ -68,7 +72,13 @@ class ArmSettings:
     plant_force: float = 100.0
     """Largest force of a planted palm whose place is inside the body, per body height: it is not met."""
     on_ground: float = 0.08
-    """Distance from the ground below which a planted palm rests on it (14 cm): its place is not free."""
+    """Distance from the ground below which a planted palm rests on it (14 cm): there it holds its place along the
+    ground, and its skin says how high it is."""
+    flat: float = 0.8
+    """Radians between the ground and a palm that lies on it, at most: farther the wrist extends. In a crawl (111_03 on
+    the mannequin and Crimsom) the hands' skin is 16 and 60 mm below the ground at 90 % of the frames near it; with 0.3
+    11 and 56, but 56 more joint limits are broken; with 1.2 40 and 71; without it 94 and 81; with hands that do not turn
+    104 and 159."""
     stretch: float = 0.995
     """Fraction of its length to which an arm stretches for a planted palm whose place is free."""
     hanging: float = 0.3
@@ -194,8 +204,8 @@ def solve_arms(
         return ArmsResult(motion, plants=plants)
     if free:
         plants = _at_mean_places(plants, motion, target, ground, settings)
-    stage = _ArmsStage(motion, target, source, source_character, plants, ground, frames, settings, arms)
-    return replace(stage.solve(), plants=plants)
+    stage = _ArmsStage(motion, target, source, source_character, plants, free, ground, frames, settings, arms)
+    return stage.solve()
 
 
 def _at_mean_places(
@@ -259,7 +269,9 @@ def _find_tables(target: Character):
     if target.roles is None:
         return None
     skeleton = target.skeleton
-    joints, hinges, palms, offsets = np.full((2, 5), -1), np.zeros((2, 3)), np.full(2, -1), np.zeros((2, 3))
+    joints, hinges, palms, offsets = np.full((2, 6), -1), np.zeros((2, 3)), np.full(2, -1), np.zeros((2, 3))
+    segments, limits, axes = np.full(2, kernel.FOREARM), np.zeros((2, 14)), np.zeros((2, 3, 3))
+    hands: list[set[int]] = [set(), set()]
     for arm, side in enumerate(("left", "right")):
         try:
             limb = limb_of(target, f"{side}_arm")
@@ -267,12 +279,18 @@ def _find_tables(target: Character):
             skeleton.chain(limb.lower, limb.upper)
         except SkeletonError:
             continue
-        parents = [int(skeleton.parents[joint]) for joint in (limb.upper, limb.lower)]
-        joints[arm] = parents[0], limb.upper, parents[1], limb.lower, limb.end
+        parents = [int(skeleton.parents[joint]) for joint in (limb.upper, limb.lower, limb.end)]
+        joints[arm] = parents[0], limb.upper, parents[1], limb.lower, limb.end, parents[2]
+        hands[arm] = set(skeleton.descendants(limb.end))
+        limits[arm] = limit_table(target, limb.end)
+        # in the reference pose hands point sideways and palms face down
+        out = 1.0 if side == "left" else -1.0
+        axes[arm] = rotation.rotate(rotation.inverse(limits[arm, 4:8]), np.diag([out, -1.0, out]))
         hinges[arm] = limb.axis
         palm = target.contacts.get(f"{side}_palm")
         if palm is not None and palm.joint in skeleton.descendants(limb.lower):
             palms[arm], offsets[arm] = palm.joint, palm.offset
+            segments[arm] = kernel.HAND if palm.joint in hands[arm] else kernel.FOREARM
     samples, shell = ArmSamples.of(target), BodyShell.of(target).tables()
     if not len(samples.arms):
         return None
@@ -299,8 +317,10 @@ def _find_tables(target: Character):
         for side in ("left", "right")
     ]
     capsules = np.maximum(np.array(rings), 0.0)
+    on_hand = [joint in hands[arm] for arm, joint in zip(samples.arms.tolist(), samples.joints.tolist())]
+    parts = np.where(on_hand, kernel.HAND, np.where(samples.forearm, kernel.FOREARM, kernel.UPPER_ARM))
     arms = kernel.Arms(
-        joints, palms, offsets, hinges, samples.arms[kept], samples.forearm[kept].astype(np.int64),
+        joints, palms, offsets, segments, axes, limits, hinges, samples.arms[kept], parts[kept],
         samples.joints[kept], np.ascontiguousarray(samples.offsets[kept]), samples.radii[kept], allowed, 0.8 * capsules,
     )  # fmt: skip
     return arms, shell, surface.tables()
@@ -326,21 +346,22 @@ def stature(character: Character) -> float:
 class _ArmsStage:
     """The data of one solve."""
 
-    def __init__(self, motion, target, source, character, palms, ground, frames, settings, tables) -> None:
+    def __init__(self, motion, target, source, character, palms, free, ground, frames, settings, tables) -> None:
         self.motion, self.target, self.source, self.character = motion, target, source, character
         self.ground, self.frames, self.settings = ground, frames, settings
         self.arms, self.shell, self.tubes = tables
         self.kinematics = Kinematics(motion)
         self.fps = motion.fps
         self.touch = settings.touch / target.height**2
+        self.plants, self.free = list(palms), free
         self.palms = [
-            (plant, side)
-            for plant in palms
+            (number, side)
+            for number, plant in enumerate(palms)
             for side, name in enumerate(HANDS)
             if plant.place is not None and plant.point == target.contacts.get(name) and self.arms.palms[side] >= 0
         ]
         held = np.zeros(len(motion), bool)
-        for plant, _ in self.palms:
+        for plant in (self.plants[number] for number, _ in self.palms):
             held[plant.active_rows(np.arange(len(motion)), self.fps)[0]] = True
         self.hangs = bool(held.mean() > settings.hanging)
         self.statures = stature(character), stature(target)
@@ -361,7 +382,8 @@ class _ArmsStage:
         body at some time (K, 2), and their activation (K, 2)."""
         places, held = np.zeros((len(frames), 2, 3)), np.zeros((len(frames), 2), bool)
         active, blocked = np.zeros((len(frames), 2)), np.zeros((len(frames), 2), bool)
-        for plant, side in self.palms:
+        for number, side in self.palms:
+            plant = self.plants[number]
             rows, share = plant.active_rows(frames, self.fps)
             active[rows, side] = np.maximum(active[rows, side], share)
             rows = rows[share >= 1.0]
@@ -445,10 +467,7 @@ class _ArmsStage:
                 window.meeting[:, side] = middle + contact[:, None] * (window.palms[:, side] - middle)
             window.together[:] = self.touch * share * (1.0 - active).prod(axis=1)
             window.between[:] = size * apart
-        for side in range(2):
-            # a planted hand turns with its forearm: its rim may dip into the ground on which the palm lies
-            own = (arms.sample_arms == side) & (arms.radii == 0.0)
-            window.ground[np.ix_(np.flatnonzero(held[:, side]), np.flatnonzero(own), np.zeros(1, np.int64))] = -np.inf
+        self._add_facing(places, held, window)
         window.goals[held] = places[held]
         window.goal_weights[held] = settings.plant / self.target.height**2
         window.robust[held] = np.where(
@@ -525,6 +544,14 @@ class _ArmsStage:
         slopes = [(self.ground.height(places + step * np.eye(2)[axis]) - height) / step for axis in range(2)]
         window.ground[rows] = np.stack([height, *slopes], axis=-1)
 
+    def _add_facing(self, places: NDArray, held: NDArray, window) -> None:
+        """Write the normal of the ground where planted palms (K, 2) at places (K, 2, 3) lie on it."""
+        if self.ground is None or not held.any():
+            return
+        at = places[held]
+        on_it = at[:, 1] - self.ground.height(at[:, ::2]) < self.settings.on_ground * self.target.height
+        window.facing[held] = np.where(on_it[:, None], normal_of(self.ground, at[:, ::2]), 0.0)
+
     # --- solving ----------------------------------------------------------------------------------------------------
 
     def solve(self) -> ArmsResult:
@@ -547,7 +574,7 @@ class _ArmsStage:
             | held
         )
         if not acts.any():
-            return ArmsResult(self.motion)
+            return ArmsResult(self.motion, plants=tuple(self.plants))
         local = np.array(self.motion.rotations)
         missed: list[str] = []
         left = np.zeros(len(self.palms))
@@ -559,7 +586,7 @@ class _ArmsStage:
                 part = type(base)(*(array[begin:stop] for array in base))
                 self._solve_window(part, clearance[begin:stop], stride, local, missed, left)
         moved = Motion(self.motion.skeleton, self.motion.root, local, self.fps, offsets=self.motion.offsets)
-        return ArmsResult(moved, tuple(missed), left if len(left) else None)
+        return ArmsResult(moved, tuple(missed), left if len(left) else None, tuple(self.plants))
 
     def _solve_window(
         self, window, clearance: NDArray, stride: int, local: NDArray, missed: list[str], left: NDArray
@@ -575,27 +602,32 @@ class _ArmsStage:
         if window.frames[-1] < self.frames.stop - 1:
             window.pins[-2:] = 1e6
         height = self.target.height
-        unknowns, work = np.zeros((count, 8)), kernel.new_work(count, self.shell, len(self.arms.sample_arms))
+        near_ground = bool((window.ground[..., 0] > -np.inf).any())
+        free = kernel.WITH_HANDS if near_ground else kernel.UNKNOWNS
+        unknowns, work = np.zeros((count, free)), kernel.new_work(count, self.shell, len(self.arms.sample_arms), free)
         positions, rotations = self.kinematics.positions, self.kinematics.rotations
         touches = window.together.any() or (window.goal_weights > 0.0).any()
         growing = settings.growing if touches and clearance.min() < -settings.deep * height else 0
         rules = (
             settings.steps + growing, settings.looks, settings.longest, settings.enough, settings.small, growing
         )  # fmt: skip
+        lying = window.facing.any(axis=2)
         wrists, moved, peak = np.ascontiguousarray(window.chains[:, :, 2]), np.empty((count, 2, 3)), self._peak(stride)
         for smoother in settings.smoother:
             time = smoother * settings.smoothing * rate
             weights = kernel.Weights(
-                np.ones(8), np.full(8, time**4), np.full(8, 2.0 * time**2), settings.bound / height**2, settings.limit,
-                settings.robust * height, settings.margin * height, settings.near * height, settings.most,
-                settings.proximal, settings.elastic * height, settings.robust * height,
+                np.ones(free), np.full(free, time**4), np.full(free, 2.0 * time**2), settings.bound / height**2,
+                settings.limit, settings.robust * height, settings.margin * height, settings.near * height,
+                settings.most, settings.proximal, settings.elastic * height, settings.robust * height, self.touch,
+                settings.flat,
             )  # fmt: skip
-            if kernel.solve_window(
-                self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
-            ) < 0:  # fmt: skip
+            args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
+            if (self.free and lying.any() and not self._lay_down(window, lying, args)) or kernel.solve_window(
+                *args
+            ) < 0:
                 missed.append(f"frames {window.frames[0]}–{window.frames[-1]}: the arms' equations are singular")
                 return
-            kernel.displaced_points(self.arms, window, wrists, unknowns, work, moved)
+            kernel.displaced_points(self.arms, window, wrists, np.full(2, kernel.FOREARM), unknowns, work, moved)
             if count < 3 or np.linalg.norm(np.diff(moved, 2, axis=0), axis=2).max() <= settings.peak * peak:
                 break
         second = np.zeros_like(unknowns)
@@ -605,7 +637,36 @@ class _ArmsStage:
             self.arms, window, unknowns, second, stride, int(window.frames[0]), int(window.frames[-1]) + 1,
             settings.straight, (positions, rotations), local,
         )  # fmt: skip
+        if self.free:
+            self._move_places(window, lying, unknowns, work)
         self._tell(window, unknowns, work, missed, left)
+
+    def _lay_down(self, window, lying: NDArray, args: tuple) -> bool:
+        """Solve a window without the places of palms that lie on the ground, and move these to where the palms come to
+        lie; return whether that was possible."""
+        from footplant.solve import _arms as kernel
+
+        held = window.goal_weights[lying]
+        # their heights still count
+        window.goal_weights[lying] = np.finfo(float).tiny
+        solved = kernel.solve_window(*args) >= 0
+        window.goal_weights[lying] = held
+        if solved:
+            self._move_places(window, lying, args[-1], args[-2])
+        return solved
+
+    def _move_places(self, window, lying: NDArray, unknowns: NDArray, work) -> None:
+        """Move the places of palms that lie on the ground to the means of the palms' displaced paths."""
+        from footplant.solve import _arms as kernel
+
+        found = np.empty((len(window.frames), 2, 3))
+        kernel.displaced_points(self.arms, window, window.palms, self.arms.palm_segments, unknowns, work, found)
+        for number, side in self.palms:
+            rows, share = self.plants[number].active_rows(window.frames, self.fps)
+            rows = rows[(share >= 1.0) & lying[rows, side]]
+            if len(rows):
+                window.goals[rows, side] = place = found[rows, side].mean(axis=0)
+                self.plants[number] = self.plants[number].like(place=place)
 
     def _peak(self, stride: int) -> float:
         """Return the largest second difference of wrists and ankles of the incoming motion, so many frames apart."""
@@ -620,11 +681,11 @@ class _ArmsStage:
         from footplant.solve import _arms as kernel
 
         found, meeting = (np.empty((len(window.frames), 2, 3)) for _ in range(2))
-        kernel.displaced_points(self.arms, window, window.palms, unknowns, work, found)
-        kernel.displaced_points(self.arms, window, window.meeting, unknowns, work, meeting)
+        kernel.displaced_points(self.arms, window, window.palms, self.arms.palm_segments, unknowns, work, found)
+        kernel.displaced_points(self.arms, window, window.meeting, self.arms.palm_segments, unknowns, work, meeting)
         off = np.linalg.norm(found - window.goals, axis=2)
         for number, (plant, side) in enumerate(self.palms):
-            rows, share = plant.active_rows(window.frames, self.fps)
+            rows, share = self.plants[plant].active_rows(window.frames, self.fps)
             rows = rows[share >= 1.0]
             if len(rows):
                 left[number] = max(left[number], float(off[rows, side].max()))
