@@ -74,8 +74,8 @@ class Arms(NamedTuple):
     hand_axes: NDArray
     """(2, 3, 3) in the hand's frame: along it, out of its palm, and the axis about which it extends."""
     limits: NDArray
-    """(2, 14) of the wrists: rotations of the hand's parent and of the hand in the reference pose (see
-    `humanoid.limits`), and the least and largest components of the hand's rotation vector, radians."""
+    """(2, 3, 14) of shoulders, elbows and wrists: rotations of the segment's parent and of the segment in the reference
+    pose (see `humanoid.limits`), and the least and largest components of its rotation vector, radians."""
     hinges: NDArray
     """(2, 3) anatomical hinge axis of the elbow, in the upper arm's frame."""
     sample_arms: NDArray
@@ -104,15 +104,13 @@ class Window(NamedTuple):
     palms: NDArray
     """(K, 2, 3) metres."""
     parents: NDArray
-    """(K, 2, 4) world rotation of the upper arm's parent."""
+    """(K, 2, 3, 4) world rotations of the parents of upper arm, forearm and hand."""
+    locals: NDArray
+    """(K, 2, 3, 4) local rotations of upper arm, forearm and hand."""
     bases: NDArray
     """(K, 2, 2, 3, 3) of upper arm and forearm, in the parent's frame: its direction and two axes across."""
     hinges: NDArray
     """(K, 2, 3) hinge axis of the elbow in the upper arm's frame; a positive rotation flexes."""
-    forearms: NDArray
-    """(K, 2, 4) world rotation of the hand's parent."""
-    hands: NDArray
-    """(K, 2, 4) local rotation of the hand."""
     planes: NDArray
     """(K, 2, 3) in the world, hinge axis × upper arm: where the forearm points when it is flexed by 90°."""
     samples: NDArray
@@ -174,6 +172,8 @@ class Weights(NamedTuple):
     """Metres; a hand that is farther than this beyond its distance from the body is pulled no harder."""
     touch: float
     """Per square metre, of a palm's height above the ground on which it lies."""
+    straight: float
+    """Sine of the flexion of a nearly straight arm: see `twist`."""
     flat: float
     """Radians between a palm that lies on the ground and the ground."""
 
@@ -339,17 +339,19 @@ def gather(arms, positions, rotations, prior, window):
         for side in range(2):
             if arms.joints[side, 1] < 0:
                 continue
-            parent, upper, _, lower, hand, _ = arms.joints[side]
+            _, upper, _, lower, hand, _ = arms.joints[side]
             for n in range(3):
                 window.chains[k, side, 0, n] = positions[f, upper, n]
                 window.chains[k, side, 1, n] = positions[f, lower, n]
                 window.chains[k, side, 2, n] = positions[f, hand, n]
-            p, q, r = window.parents[k, side], window.forearms[k, side], rotations[f, hand]
-            for n in range(4):
-                p[n] = rotations[f, parent, n] if parent >= 0 else (1.0 if n == 0 else 0.0)
-                q[n] = rotations[f, arms.joints[side, 5], n]
-            h = window.hands[k, side]
-            h[0], h[1], h[2], h[3] = multiply(q[0], -q[1], -q[2], -q[3], r[0], r[1], r[2], r[3])
+            for segment in range(3):
+                p, q, own = window.parents[k, side, segment], window.locals[k, side, segment], 2 * segment + 1
+                r = rotations[f, hand if segment == HAND else arms.joints[side, own]]
+                above = arms.joints[side, 5 if segment == HAND else own - 1]
+                for n in range(4):
+                    p[n] = rotations[f, above, n] if above >= 0 else (1.0 if n == 0 else 0.0)
+                q[0], q[1], q[2], q[3] = multiply(p[0], -p[1], -p[2], -p[3], r[0], r[1], r[2], r[3])
+            p = window.parents[k, side, 0]
             if arms.palms[side] >= 0:
                 x, y, z = carried(positions[f], rotations[f], arms.palms[side], arms.palm_offsets[side])
                 window.palms[k, side, 0], window.palms[k, side, 1], window.palms[k, side, 2] = x, y, z
@@ -453,7 +455,7 @@ def displace(arms, window, k, unknowns, work):
     for side in range(2):
         if arms.joints[side, 1] < 0:
             continue
-        out, q = work.arms[side], window.parents[k, side]
+        out, q = work.arms[side], window.parents[k, side, 0]
         for part in range(2):
             b, i, j = window.bases[k, side, part], 7 * part, 4 * side + 2 * part
             x, y, z = rotate(
@@ -466,7 +468,7 @@ def displace(arms, window, k, unknowns, work):
         out[17], out[18], out[19] = moved(window, k, side, FOREARM, window.chains[k, side, 2], out)
         for n in range(3):
             out[27 + n] = unknowns[UNKNOWNS + 3 * side + n] if unknowns.shape[0] > UNKNOWNS else 0.0
-        q = window.forearms[k, side]
+        q = window.parents[k, side, HAND]
         out[24], out[25], out[26] = rotate(q[0], q[1], q[2], q[3], out[27], out[28], out[29])
         out[20], out[21], out[22], out[23] = exp(out[24], out[25], out[26])
 
@@ -491,7 +493,7 @@ def moved(window, k, side, segment, point, arm):
 @uncounted_jit
 def add_turn(window, k, side, part, arm, gx, gy, gz, out):
     """Add g·δ to out (n,), δ the change of a segment's rotation in the world."""
-    i, j, q, b = 7 * part + 4, 4 * side + 2 * part, window.parents[k, side], window.bases[k, side, part]
+    i, j, q, b = 7 * part + 4, 4 * side + 2 * part, window.parents[k, side, 0], window.bases[k, side, part]
     gx, gy, gz = left_transposed(arm[i], arm[i + 1], arm[i + 2], gx, gy, gz)
     gx, gy, gz = rotate(q[0], -q[1], -q[2], -q[3], gx, gy, gz)
     out[j] += gx * b[1, 0] + gy * b[1, 1] + gz * b[1, 2]
@@ -501,7 +503,7 @@ def add_turn(window, k, side, part, arm, gx, gy, gz, out):
 @uncounted_jit
 def add_hand_turn(window, k, side, arm, gx, gy, gz, out):
     """Add g·δ to out (n,), δ the change of a hand's rotation in the world before its forearm is displaced."""
-    q, j = window.forearms[k, side], UNKNOWNS + 3 * side
+    q, j = window.parents[k, side, HAND], UNKNOWNS + 3 * side
     gx, gy, gz = left_transposed(arm[24], arm[25], arm[26], gx, gy, gz)
     gx, gy, gz = rotate(q[0], -q[1], -q[2], -q[3], gx, gy, gz)
     out[j] += gx
@@ -634,6 +636,7 @@ def add_limits(arms, window, k, unknowns, weights, work):
                     cx, cy, cz = fy * z - fz * y, fz * x - fx * z, fx * y - fy * x
                     add_turn(window, k, side, 1, arm, cx, cy, cz, work.slopes[k, row])
                     add_turn(window, k, side, 0, arm, -cx, -cy, -cz, work.slopes[k, row])
+        add_arm_limits(arms, window, k, side, unknowns, weights, work)
         if unknowns.shape[0] > UNKNOWNS:
             add_wrist_limits(arms, window, k, side, weights, work)
             add_flat(arms, window, k, side, weights, work)
@@ -647,7 +650,7 @@ def add_flat(arms, window, k, side, weights, work):
     samples of the skin alone do not tell in which way a hand that points into the ground leaves it: half of them flex
     and lie on their backs. Its derivative by the forearm's turn is left out: the wrist is to turn, not the arm.
     """
-    arm, g, q, r = work.arms[side], window.facing[k, side], window.forearms[k, side], window.hands[k, side]
+    arm, g, q, r = work.arms[side], window.facing[k, side], window.parents[k, side, HAND], window.locals[k, side, HAND]
     if not lies(g):
         return
     w, x, y, z = multiply(q[0], q[1], q[2], q[3], r[0], r[1], r[2], r[3])
@@ -667,26 +670,58 @@ def add_flat(arms, window, k, side, weights, work):
 
 
 @uncounted_jit
-def anatomical(limits, hand, tx, ty, tz):
-    """Return the rotation vector of a hand relative to its parent (`humanoid.limits`), turned by exp(t) in its parent's
-    frame."""
-    w, x, y, z = exp(tx, ty, tz)
-    w, x, y, z = multiply(w, x, y, z, hand[0], hand[1], hand[2], hand[3])
+def twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz):
+    """Return the angle about the upper arm u that turns the hinge axis h into the plane of the arm; v: the forearm.
+
+    prior: weight of the axis as it is: in a nearly straight arm the plane tells little.
+    """
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    across = ux * (hy * nz - hz * ny) + uy * (hz * nx - hx * nz) + uz * (hx * ny - hy * nx)
+    return math.atan2(across, prior + hx * nx + hy * ny + hz * nz)
+
+
+@uncounted_jit
+def twisted(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz, rw, rx, ry, rz, qw, qx, qy, qz):
+    """Return the rotation r of the upper arm u with its twist when q is that of the forearm v; h: hinge axis.
+
+    Unmoved arms have none.
+    """
+    angle = -twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz)
+    ux, uy, uz = rotate(rw, rx, ry, rz, ux, uy, uz)
+    vx, vy, vz = rotate(qw, qx, qy, qz, vx, vy, vz)
+    hx, hy, hz = rotate(rw, rx, ry, rz, hx, hy, hz)
+    angle += twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz)
+    tw, tx, ty, tz = exp(angle * ux, angle * uy, angle * uz)
+    return multiply(tw, tx, ty, tz, rw, rx, ry, rz)
+
+
+@uncounted_jit
+def anatomical(limits, w, x, y, z):
+    """Return the rotation vector of a joint relative to its parent (`humanoid.limits`) from its local rotation."""
     w, x, y, z = multiply(limits[0], limits[1], limits[2], limits[3], w, x, y, z)
     w, x, y, z = multiply(w, x, y, z, limits[4], -limits[5], -limits[6], -limits[7])
     return log(w, x, y, z)
 
 
 @uncounted_jit
+def slack_of(limits, n, sign, own, now):
+    """Return how far a component of a rotation vector is within a limit, or within the incoming motion's own one."""
+    bound = limits[8 + n] if sign > 0.0 else limits[11 + n]
+    return sign * now - min(sign * bound, sign * own)
+
+
+@uncounted_jit
 def add_wrist_limits(arms, window, k, side, weights, work):
     """Add rows for the components of a hand's rotation vector: within its limits, or no farther beyond them than in the
     incoming motion."""
-    limits, hand, turn = arms.limits[side], window.hands[k, side], work.arms[side, 27:30]
-    own, now = anatomical(limits, hand, 0.0, 0.0, 0.0), anatomical(limits, hand, turn[0], turn[1], turn[2])
+    limits, hand, turn = arms.limits[side, HAND], window.locals[k, side, HAND], work.arms[side, 27:30]
+    own = anatomical(limits, hand[0], hand[1], hand[2], hand[3])
+    w, x, y, z = exp(turn[0], turn[1], turn[2])
+    w, x, y, z = multiply(w, x, y, z, hand[0], hand[1], hand[2], hand[3])
+    now = anatomical(limits, w, x, y, z)
     for n in range(3):
         for sign in (-1.0, 1.0):
-            bound = limits[8 + n] if sign > 0.0 else limits[11 + n]
-            slack = sign * now[n] - min(sign * bound, sign * own[n])
+            slack = slack_of(limits, n, sign, own[n], now[n])
             if slack < 0.5:
                 row = new_row(work, k, slack, weights.angle, BOUND)
                 if row >= 0:
@@ -698,6 +733,71 @@ def add_wrist_limits(arms, window, k, side, weights, work):
                     gx, gy, gz = left_transposed(turn[0], turn[1], turn[2], gx, gy, gz)
                     j = UNKNOWNS + 3 * side
                     work.slopes[k, row, j], work.slopes[k, row, j + 1], work.slopes[k, row, j + 2] = gx, gy, gz
+
+
+@uncounted_jit
+def arm_turns(arms, window, k, side, straight, a, b, c, d):
+    """Return the rotation vectors of shoulder and elbow (`anatomical`) of an arm displaced by unknowns a, b, c, d."""
+    p, q = window.parents[k, side, 0], window.parents[k, side, FOREARM]
+    basis = window.bases[k, side]
+    x, y, z = rotate(
+        p[0], p[1], p[2], p[3], a * basis[0, 1, 0] + b * basis[0, 2, 0], a * basis[0, 1, 1] + b * basis[0, 2, 1],
+        a * basis[0, 1, 2] + b * basis[0, 2, 2],
+    )  # fmt: skip
+    rw, rx, ry, rz = exp(x, y, z)
+    x, y, z = rotate(
+        p[0], p[1], p[2], p[3], c * basis[1, 1, 0] + d * basis[1, 2, 0], c * basis[1, 1, 1] + d * basis[1, 2, 1],
+        c * basis[1, 1, 2] + d * basis[1, 2, 2],
+    )  # fmt: skip
+    qw, qx, qy, qz = exp(x, y, z)
+    ux, uy, uz = direction(window.chains[k, side, 0], window.chains[k, side, 1])
+    vx, vy, vz = direction(window.chains[k, side, 1], window.chains[k, side, 2])
+    h, o = window.hinges[k, side], window.locals[k, side, UPPER_ARM]
+    hx, hy, hz = rotate(o[0], o[1], o[2], o[3], h[0], h[1], h[2])
+    hx, hy, hz = rotate(p[0], p[1], p[2], p[3], hx, hy, hz)
+    rw, rx, ry, rz = twisted(straight, ux, uy, uz, vx, vy, vz, hx, hy, hz, rw, rx, ry, rz, qw, qx, qy, qz)
+    w, x, y, z = multiply(p[0], -p[1], -p[2], -p[3], rw, rx, ry, rz)
+    w, x, y, z = multiply(w, x, y, z, p[0], p[1], p[2], p[3])
+    w, x, y, z = multiply(w, x, y, z, o[0], o[1], o[2], o[3])
+    shoulder = anatomical(arms.limits[side, UPPER_ARM], w, x, y, z)
+    o = window.locals[k, side, FOREARM]
+    w, x, y, z = multiply(rw, -rx, -ry, -rz, qw, qx, qy, qz)
+    w, x, y, z = multiply(q[0], -q[1], -q[2], -q[3], w, x, y, z)
+    w, x, y, z = multiply(w, x, y, z, q[0], q[1], q[2], q[3])
+    w, x, y, z = multiply(w, x, y, z, o[0], o[1], o[2], o[3])
+    return shoulder, anatomical(arms.limits[side, FOREARM], w, x, y, z)
+
+
+@uncounted_jit
+def add_arm_limits(arms, window, k, side, unknowns, weights, work):
+    """Add rows for the rotation vectors of shoulder and elbow, as those of wrists; derivatives by differences, since
+    the upper arm's twist follows from the plane of the arm."""
+    i, step = 4 * side, 1e-6
+    a, b, c, d = unknowns[i], unknowns[i + 1], unknowns[i + 2], unknowns[i + 3]
+    own = arm_turns(arms, window, k, side, weights.straight, 0.0, 0.0, 0.0, 0.0)
+    now = arm_turns(arms, window, k, side, weights.straight, a, b, c, d)
+    first = work.counts[k]
+    for segment in range(2):
+        for n in range(3):
+            for sign in (-1.0, 1.0):
+                slack = slack_of(arms.limits[side, segment], n, sign, own[segment][n], now[segment][n])
+                if slack < 0.5:
+                    new_row(work, k, slack, weights.angle, BOUND)
+    if work.counts[k] == first:
+        return
+    for j in range(4):
+        beside = arm_turns(
+            arms, window, k, side, weights.straight, a + step * unit(j, 0), b + step * unit(j, 1),
+            c + step * unit(j, 2), d + step * unit(j, 3),
+        )  # fmt: skip
+        row = first
+        for segment in range(2):
+            for n in range(3):
+                for sign in (-1.0, 1.0):
+                    slack = slack_of(arms.limits[side, segment], n, sign, own[segment][n], now[segment][n])
+                    if slack < 0.5 and row < work.counts[k]:
+                        work.slopes[k, row, i + j] = sign * (beside[segment][n] - now[segment][n]) / step
+                        row += 1
 
 
 @uncounted_jit
@@ -936,17 +1036,6 @@ def spline_second(values, second, scratch):
 
 
 @uncounted_jit
-def twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz):
-    """Return the angle about the upper arm u that turns the hinge axis h into the plane of the arm; v: the forearm.
-
-    prior: weight of the axis as it is: in a nearly straight arm the plane tells little.
-    """
-    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    across = ux * (hy * nz - hz * ny) + uy * (hz * nx - hx * nz) + uz * (hx * ny - hy * nx)
-    return math.atan2(across, prior + hx * nx + hy * ny + hz * nz)
-
-
-@uncounted_jit
 def spline_turn(basis, values, second, k, a, i, parent, x, y, z):
     """Return the rotation of a segment of direction (x, y, z) by unknowns i and i + 1 between knots k and k + 1.
 
@@ -991,13 +1080,7 @@ def apply_window(arms, window, unknowns, second, stride, first, last, prior, pos
             hx, hy, hz = rotate(
                 q[0], q[1], q[2], q[3], a * h[0] + b * g[0], a * h[1] + b * g[1], a * h[2] + b * g[2]
             )  # fmt: skip
-            angle = -twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz)
-            ux, uy, uz = rotate(rw, rx, ry, rz, ux, uy, uz)
-            vx, vy, vz = rotate(qw, qx, qy, qz, vx, vy, vz)
-            hx, hy, hz = rotate(rw, rx, ry, rz, hx, hy, hz)
-            angle += twist(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz)
-            tw, tx, ty, tz = exp(angle * ux, angle * uy, angle * uz)
-            rw, rx, ry, rz = multiply(tw, tx, ty, tz, rw, rx, ry, rz)
+            rw, rx, ry, rz = twisted(prior, ux, uy, uz, vx, vy, vz, hx, hy, hz, rw, rx, ry, rz, qw, qx, qy, qz)
             # local rotations: of the upper arm R′ = D R, of the forearm (D Q)⁻¹ E F, Q that of its parent
             w, x, y, z = multiply(p[0], -p[1], -p[2], -p[3], rw, rx, ry, rz)
             w, x, y, z = multiply(w, x, y, z, p[0], p[1], p[2], p[3])
@@ -1126,10 +1209,10 @@ def empty_window(frames: NDArray, samples: int, groups: int) -> Window:
     ground = np.zeros((count, samples, 3))
     ground[..., 0] = -np.inf
     return Window(
-        frames, np.zeros((count, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 4)),
-        np.zeros((count, 2, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 4)), np.zeros((count, 2, 4)),
-        np.zeros((count, 2, 3)), np.zeros((count, samples, 3)),
-        ground, np.zeros((count, 2, groups)), np.zeros((count, 2, 3)), np.zeros((count, 2)),
+        frames, np.zeros((count, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 3, 4)),
+        np.zeros((count, 2, 3, 4)), np.zeros((count, 2, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 3)),
+        np.zeros((count, samples, 3)), ground, np.zeros((count, 2, groups)), np.zeros((count, 2, 3)),
+        np.zeros((count, 2)),
         np.full((count, 2), np.inf), np.zeros((count, 2, 3)), np.zeros((count, 2, 3)), np.zeros((count, 3)),
         np.zeros(count), np.full((count, 2), -1), np.zeros((count, 2)), np.zeros((count, 2)), np.zeros(count),
     )  # fmt: skip
@@ -1148,14 +1231,14 @@ def new_work(knots: int, shell: Shell, samples: int, n: int = UNKNOWNS) -> Work:
 def _arms() -> Arms:
     return Arms(
         np.full((2, 6), -1), np.full(2, -1), np.zeros((2, 3)), np.ones(2, np.int64), np.zeros((2, 3, 3)),
-        np.zeros((2, 14)), np.zeros((2, 3)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
+        np.zeros((2, 3, 14)), np.zeros((2, 3)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
         np.zeros((1, 3)), np.zeros(1), np.zeros((1, 1)),
         np.zeros((2, 2)),
     )  # fmt: skip
 
 
 def _weights() -> Weights:
-    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 0.1, 0.1, 1.0, 0.5)
+    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 0.1, 0.1, 1.0, 0.2, 0.5)
 
 
 def _poses():

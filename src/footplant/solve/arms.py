@@ -77,8 +77,8 @@ class ArmSettings:
     flat: float = 0.8
     """Radians between the ground and a palm that lies on it, at most: farther the wrist extends. In a crawl (111_03 on
     the mannequin and Crimsom) the hands' skin is 16 and 60 mm below the ground at 90 % of the frames near it; with 0.3
-    11 and 56, but 56 more joint limits are broken; with 1.2 40 and 71; without it 94 and 81; with hands that do not turn
-    104 and 159."""
+    11 and 56, but 56 more joint limits are broken; with 1.2 40 and 71; without it 94 and 81; with hands that do not
+    turn 104 and 159."""
     stretch: float = 0.995
     """Fraction of its length to which an arm stretches for a planted palm whose place is free."""
     hanging: float = 0.3
@@ -270,7 +270,7 @@ def _find_tables(target: Character):
         return None
     skeleton = target.skeleton
     joints, hinges, palms, offsets = np.full((2, 6), -1), np.zeros((2, 3)), np.full(2, -1), np.zeros((2, 3))
-    segments, limits, axes = np.full(2, kernel.FOREARM), np.zeros((2, 14)), np.zeros((2, 3, 3))
+    segments, limits, axes = np.full(2, kernel.FOREARM), np.zeros((2, 3, 14)), np.zeros((2, 3, 3))
     hands: list[set[int]] = [set(), set()]
     for arm, side in enumerate(("left", "right")):
         try:
@@ -282,10 +282,10 @@ def _find_tables(target: Character):
         parents = [int(skeleton.parents[joint]) for joint in (limb.upper, limb.lower, limb.end)]
         joints[arm] = parents[0], limb.upper, parents[1], limb.lower, limb.end, parents[2]
         hands[arm] = set(skeleton.descendants(limb.end))
-        limits[arm] = limit_table(target, limb.end)
+        limits[arm] = [limit_table(target, joint) for joint in (limb.upper, limb.lower, limb.end)]
         # in the reference pose hands point sideways and palms face down
         out = 1.0 if side == "left" else -1.0
-        axes[arm] = rotation.rotate(rotation.inverse(limits[arm, 4:8]), np.diag([out, -1.0, out]))
+        axes[arm] = rotation.rotate(rotation.inverse(limits[arm, kernel.HAND, 4:8]), np.diag([out, -1.0, out]))
         hinges[arm] = limb.axis
         palm = target.contacts.get(f"{side}_palm")
         if palm is not None and palm.joint in skeleton.descendants(limb.lower):
@@ -619,7 +619,7 @@ class _ArmsStage:
                 np.ones(free), np.full(free, time**4), np.full(free, 2.0 * time**2), settings.bound / height**2,
                 settings.limit, settings.robust * height, settings.margin * height, settings.near * height,
                 settings.most, settings.proximal, settings.elastic * height, settings.robust * height, self.touch,
-                settings.flat,
+                settings.straight, settings.flat,
             )  # fmt: skip
             args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
             if (self.free and lying.any() and not self._lay_down(window, lying, args)) or kernel.solve_window(
