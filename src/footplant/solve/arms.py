@@ -63,8 +63,10 @@ class ArmSettings:
     most: float = 1.4
     """Radians; largest displacement of shoulder and elbow: what needs more is not met."""
     limit: float = 3000.0
-    """Weight of an elbow bent backwards or too far, per rad². 300 leaves 298 instead of 193 broken limits (144_20 on
-    DinoKid)."""
+    """Weight of an elbow bent backwards or too far and of joints beyond their limits, per rad². 300 left 298 instead of
+    193 broken limits (144_20 on DinoKid) before shoulders had rows; with 1e4 and 3e4 nothing else changes than this
+    pair, whose fists are held before a huge head: limits are broken by 2 and 1 instead of 9°, and its hands are 110 and
+    123 instead of 60 mm in the head."""
     touch: float = 1500.0
     """Weight of a palm's place on the body and of palms together, per squared body height."""
     plant: float = 1e7
