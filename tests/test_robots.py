@@ -266,6 +266,19 @@ def test_a_waist_turns_for_arms():
     made = retarget_robot(short_walk(), parse_mechanism(held.encode()))
     assert made.quality.limb_error < 2.2
     assert made.quality.worst_drift < 0.5
+    # by no more than it is held to where the trunk is balanced
+    waist = 7 + next(n for n, joint in enumerate(made.motion.mechanism.joints) if joint.name == "waist_pitch")
+    stiff = solve_robot(made.goals, replace(ROBOT_SETTINGS, waist_bend=100.0)).states
+    assert np.ptp(stiff[:, waist]) < 0.5 * np.ptp(made.motion.states[:, waist])
+
+
+def test_feet_of_many_points():
+    """Every point of a foot near the floor stays above it, however many there are."""
+    places = [(x, y) for x in (-0.04, 0.02, 0.08, 0.1) for y in (-0.03, 0.0, 0.03)]
+    foot = "".join(f'<geom type="cylinder" size=".03 .02" pos="{x} {y} -.04"/>' for x, y in places)
+    made = retarget_robot(short_walk(), parse_mechanism(OWN.replace(BOX_FOOT, foot).encode()))
+    assert made.quality.deepest < 0.5
+    assert made.quality.worst_drift < 0.5
 
 
 def test_mirrored_axes():

@@ -41,7 +41,7 @@ class Soft(NamedTuple):
     turn_weights: NDArray
     """(F, K) per square radian."""
     posture: NDArray
-    """(D,) radians; where hinges are drawn that nothing else asks for."""
+    """(F, D) radians; where hinges are drawn that nothing else asks for."""
     posture_weights: NDArray
     """(D,) per square radian."""
 
@@ -95,6 +95,14 @@ class Rows(NamedTuple):
     active: NDArray
     names: NDArray
     """(M,) number of the floor point, or −1 for a pair of solids."""
+
+
+def rows_room(frames, most, n):
+    """Return room for `most` rows of n unknowns."""
+    return Rows(
+        np.zeros(frames + 1, np.int64), np.empty((most, n)), np.empty(most), np.zeros(most, np.int8),
+        np.zeros(most, np.int64),
+    )  # fmt: skip
 
 
 class Room(NamedTuple):
@@ -238,11 +246,11 @@ def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index
                 for a in range(m):
                     by[a, i] *= share
             _add(square, vector, index, by, m, error, weight)
-    for k in range(soft.posture.shape[0]):
+    for k in range(soft.posture.shape[1]):
         column = columns[6 + k]
         if column >= 0:
             square[column, column] += soft.posture_weights[k]
-            vector[column] += soft.posture_weights[k] * (soft.posture[k] - q[7 + k])
+            vector[column] += soft.posture_weights[k] * (soft.posture[f, k] - q[7 + k])
 
 
 @jit
@@ -250,7 +258,8 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, t
     """Write the equations of all frames, and inequality rows of what is within `margin` metres of its bound.
 
     states (F, 7 + D); distance, part: least distance of solids, and by how much those that overlap are driven apart,
-    metres; touching (F, P): which floor points were active; returns the number of rows.
+    metres; touching (F, P): which floor points were active. Returns the number of rows: if there is no room for as
+    many, they must be written again.
     """
     frames, links = states.shape[0], tree.parents.shape[0]
     at, turn, axis = np.empty((links, 3)), np.empty((links, 3, 3)), np.zeros((links, 3))
@@ -270,17 +279,17 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, t
             height = at[link, 2] - hard.floor_radii[t] - hard.floor_levels[f, t]
             for i in range(3):
                 height += turn[link, 2, i] * hard.floor_places[t, i]
-            if height < margin and count < limit:
+            if height < margin:
                 world_place(at, turn, link, hard.floor_places[t], point)
                 m = _columns_of_point(tree, columns, at, axis, link, point, index, by)
-                if m:
+                if m and count < limit:
                     rows.values[count, :] = 0.0
                     for a in range(m):
                         rows.values[count, index[a]] = by[a, 2]
                     rows.gaps[count] = height
                     rows.active[count] = touching[f, t]
                     rows.names[count] = t
-                    count += 1
+                count += m > 0
         while pair < pairs.frames.shape[0] and pairs.frames[pair] == f:
             if count < limit:
                 first, second, normal = pairs.links[pair, 0], pairs.links[pair, 1], pairs.normals[pair]
@@ -300,7 +309,7 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, t
                 rows.gaps[count] = max(gap, -part)
                 rows.active[count] = 1 if gap < 0.0 else 0
                 rows.names[count] = -1
-                count += 1
+            count += 1
             pair += 1
     rows.starts[frames] = count
     return count
@@ -605,7 +614,7 @@ def _example():
     one = np.array([1])
     soft = Soft(
         one, np.zeros((1, 3)), np.zeros((1, 1, 3)), np.ones(1), np.array([[0, 1]]), np.zeros((1, 2, 3)),
-        np.zeros((1, 1, 3)), np.ones(1), one, np.tile(np.eye(3), (1, 1, 1, 1)), np.ones((1, 1)), np.zeros(1),
+        np.zeros((1, 1, 3)), np.ones(1), one, np.tile(np.eye(3), (1, 1, 1, 1)), np.ones((1, 1)), np.zeros((1, 1)),
         np.ones(1),
     )  # fmt: skip
     hard = Hard(
@@ -613,7 +622,7 @@ def _example():
         np.zeros(1), np.zeros((1, 1)), -np.ones(1), np.ones(1), np.ones(1),
     )  # fmt: skip
     pairs = Pairs(np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0))
-    rows = Rows(np.zeros(2, np.int64), np.zeros((4, 7)), np.zeros(4), np.zeros(4, np.int8), np.zeros(4, np.int64))
+    rows = rows_room(1, 4, 7)
     room = Room(
         np.zeros((1, 7, 7)), np.zeros((1, 7)), band_room(1, 7), np.zeros((1, 7)), np.zeros((1, 7), np.int8),
         np.zeros((1, 7), np.int8),

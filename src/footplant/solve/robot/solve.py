@@ -74,6 +74,7 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
     # arms and head weigh as much as they do in the end: the trunk is balanced under them
     factored = problem.solve_stage(states, upper, apart=False, steps=SKETCH_STEPS)[1]
     taken, times = problem.solve_trunk(states, trunk)
+    problem.trunk = states[:, 7:].copy()
     problem.keep_palms_in_reach(states)
     factored += times + problem.solve_stage(states, upper)[1]
     if problem.keep_palms_clear(states):
@@ -100,6 +101,8 @@ class _Problem:
         self.solids = self.body.solids
         self.palms: tuple[Plant, ...] = ()
         self.let_go: tuple[Plant, ...] = ()
+        self.trunk: NDArray | None = None
+        """(F, D) angles with which the trunk is solved: arms bend its waist away from these."""
         self.palm_weight = settings.palm / self.leg**2
         self.soft = self._soft()
         self.hard = self._hard()
@@ -188,7 +191,7 @@ class _Problem:
             np.array([link for _, link, _ in turns], np.int64),
             np.ascontiguousarray(rotations),
             np.ascontiguousarray(weighted),
-            np.array(self.links.standing),
+            np.tile(self.links.standing, (frames, 1)),
             np.full(joints, s.posture),
         )
 
@@ -411,19 +414,19 @@ class _Problem:
             hard = hard._replace(hold_weights=self._of_feet())
         else:
             soft.turn_weights[:, soft.turn_links == self.body.chest] = s.waist_turn
-        points = len(hard.floor_links)
+            if self.trunk is not None:
+                waist = list(self.body.groups.get("waist", ()))
+                posture, weights = soft.posture.copy(), soft.posture_weights.copy()
+                posture[:, waist], weights[waist] = self.trunk[:, waist], s.waist_bend
+                soft = soft._replace(posture=posture, posture_weights=weights)
         room = kernel.Room(
             np.empty((frames, count, count)), np.empty((frames, count)), kernel.band_room(frames, count),
             np.zeros((frames, count)), np.zeros((frames, count), np.int8), np.zeros((frames, count), np.int8),
         )  # fmt: skip
         renewed = apart and len(self.solids.pairs) > 0
         pairs = self.near_pairs(states if apart else states[:0], own, moved)
-        most = frames * max(8, min(points, 24)) + 2 * len(pairs.frames) + 64
-        rows = kernel.Rows(
-            np.zeros(frames + 1, np.int64), np.empty((most, count)), np.empty(most), np.zeros(most, np.int8),
-            np.zeros(most, np.int64),
-        )  # fmt: skip
-        touching = np.zeros((frames, points), np.int8)
+        rows = kernel.rows_room(frames, 8 * frames + 2 * len(pairs.frames), count)
+        touching = np.zeros((frames, len(hard.floor_links)), np.int8)
         bend = np.zeros(count)
         for unknown, column in enumerate(columns):
             if column >= 0:
@@ -440,10 +443,14 @@ class _Problem:
                 shifted += longest > s.balanced * self.leg
             if renewed and number:
                 pairs = self.near_pairs(states, own, moved)
-            kernel.assemble(
+            asked = (
                 self.tree, columns, soft, hard, pairs, states, s.margin * self.leg / 0.8, s.apart, s.part * self.size,
-                touching, room, rows,
+                touching, room,
             )  # fmt: skip
+            most = kernel.assemble(*asked, rows)
+            if most > len(rows.gaps):
+                rows = kernel.rows_room(frames, 2 * most, count)
+                kernel.assemble(*asked, rows)
             kernel.add_smoothness(columns, bend, states, self.reference, room.vectors)
             # more and more where steps do not settle
             least = DAMPING if number - shifted < 5 else 1e-2 * 4.0 ** (number - shifted - 5)
