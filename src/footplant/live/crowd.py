@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,9 @@ from footplant.live.crowd_apart import (
     overlaps_of,
     radius_at,
 )
-from footplant.live.crowd_goals import GoalTable, SolePoints
+from footplant.live.crowd_goals import Feet, GoalTable, Held, SolePoints
 from footplant.live.crowd_order import SolveOrder, solve_order
-from footplant.live.crowd_rows import Feet, RowLayout, key_of
+from footplant.live.crowd_rows import RowLayout, key_of
 from footplant.live.crowd_scene import FLOOR, CrowdActor, CrowdScene, Goal, timeline
 from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
 from footplant.motion import Motion
@@ -71,6 +72,8 @@ class CrowdState:
     """For each group, by how much its goals (n, 3) on other bodies were shifted out of these, metres."""
     came: list[NDArray] | None = None
     """For each group, the joints' positions (C, J, 3), metres."""
+    locals: list[NDArray] | None = None
+    """For each group, the local rotations (C, J, 4)."""
     depths: NDArray = field(default_factory=lambda: np.zeros(0))
     """(actors,) metres by which each is in another body, where that is more than `TOLERATED`: it could not be kept out,
     because a goal of higher priority or a planted foot holds the limb, or because trunks meet."""
@@ -122,7 +125,7 @@ class PreparedActor:
 class _Group:
     """Characters with the same joint tree: they are posed in one call."""
 
-    def __init__(self, solver: GroupCcd, numbers: list[int], scene: CrowdScene, ranks: dict[float, int]) -> None:
+    def __init__(self, solver: GroupCcd, numbers: list[int], scene: CrowdScene) -> None:
         self.solver, self.numbers = solver, numbers
         actors = [scene.actors[number] for number in numbers]
         self.bodies = bodies_of([actor.character for actor in actors])
@@ -137,7 +140,7 @@ class _Group:
         self.swings = np.stack([_swings(line, actor, self.feet) for line, actor in zip(lines, actors)], axis=1)
         """(F, C, feet) bool; feet in the air."""
         self.proxies = None if scene.apart is None else Proxies.of([actor.character for actor in actors])
-        table = GoalTable.of(solver, numbers, scene.actors, scene.goals, ranks)
+        table = GoalTable.of(solver, numbers, scene.actors, scene.goals)
         radius = None if scene.apart is None else np.array([_skin(scene, goal) for goal in table.goals])
         self.goals = replace(table, masses=self.bodies[1], centers=self.bodies[2], radius=radius)
         self.capsules = np.full(len(table), -1)
@@ -181,7 +184,8 @@ class Crowd:
         self.groups: list[_Group] = []
         self.place: dict[int, tuple[int, int]] = {}
         for solver, numbers in _grouped(scene.actors):
-            self.groups.append(_Group(solver, numbers, scene, self.ranks))
+            self.groups.append(_Group(solver, numbers, scene))
+            self._rank_goals(self.groups[-1])
             for row, number in enumerate(numbers):
                 self.place[number] = len(self.groups) - 1, row
         self._goal_group, self._goal_row = np.zeros((2, len(scene.goals)), np.int64)
@@ -223,16 +227,33 @@ class Crowd:
             group.goals.priority[self._goal_row[goals[self._goal_group[goals] == number]]] = priority
         self.ranks = self._ranks(np.unique(np.concatenate([group.goals.priority for group in self.groups])).tolist())
         for group in self.groups:
-            values, places = np.unique(group.goals.priority, return_inverse=True)
-            group.goals.rank[:] = np.array([self.ranks[value] for value in values.tolist()], np.int64)[places]
-            group.layout = None
+            self._rank_goals(group)
+
+    def _rank_goals(self, group: _Group) -> None:
+        """Write the ranks of a group's goals."""
+        values, places = np.unique(group.goals.priority, return_inverse=True)
+        for ranks, of in ((group.goals.rank, float), (group.goals.ramp_rank, self._ramp_priority)):
+            ranks[:] = np.array([self.ranks[of(value)] for value in values.tolist()], np.int64)[places]
+        group.layout = None
 
     def _ranks(self, priorities: Iterable[int]) -> dict[float, int]:
         """Return the rank of each priority, those of feet and avoidance included; 0 is the highest."""
         known: set[float] = {*priorities}
+        known |= {self._ramp_priority(priority) for priority in known}
         known |= set() if self.scene.feet is None else {self.scene.feet, self._swing_priority(self.scene.feet)}
         known |= set() if self.scene.apart is None else {self.scene.apart}
         return {value: rank for rank, value in enumerate(sorted(known, reverse=True))}
+
+    def _ramp_priority(self, priority: float) -> float:
+        """Return the priority of a limb's goal while it ramps in or out: just below avoidance, where that counts less.
+
+        A goal that hardly counts yet asks for the motion as it was given, which may go through other bodies.
+        """
+        apart = self.scene.apart
+        if apart is None or priority <= apart:
+            return priority
+        # in the order of the goals, above feet in the air
+        return apart - 0.25 - 0.2 / (1.0 + priority - apart)
 
     def _swing_priority(self, feet: int) -> float:
         """Return the priority of feet in the air: just below avoidance, so that a kick does not go through a body."""
@@ -358,7 +379,9 @@ class Crowd:
         if state.shifts is not None:
             shifts = [KEPT_SHIFT * own for own in state.shifts]
         solved = [Postures(postures.root.copy(), postures.local.copy()) for postures in grounded]
-        freedom, held = self._freedom(shares, order)
+        freedom, holding = self._freedom(shares, order)
+        given = [_Start(*start) for start in zip(grounded, before, standing, strict=True)]
+        held = np.zeros(len(self.scene.actors), bool)
         earlier: Contacts = {}
         solved_last = np.ones(len(self.scene.actors), bool)
         for number in range(most + 1):
@@ -371,24 +394,32 @@ class Crowd:
                 members[order.follows[members[order.follows[:, 1]], 0]] = True
             if number == most or not members.any():
                 break
+            if number > order.rounds:
+                stuck = np.zeros(len(held), bool)
+                stuck[overlaps.pairs[LIMB[overlaps.pairs[:, 1]], 0]] = True
+                # contacts of where they will not be
+                found, earlier = (self._without(some, stuck & ~held) for some in (found, earlier))
+                held |= stuck
             further = apart_rows(self._proxies, posed, (found, earlier), freedom) if freedom else []
-            earlier, solved_last = _of_free(found, held), members
+            earlier, solved_last = _of_free(found, holding), members
             changed = []
             for index, group in enumerate(self.groups):
                 some = np.flatnonzero(members[group.actors])
                 changed.append(some)
                 if not len(some):
                     continue
-                if number > order.rounds and state.came is not None:
-                    _hold_back(standing[index], members[group.actors], state.came[index][:, group.feet])
+                start, stays = given[index], None
+                if state.came is not None and state.locals is not None and held.any():
+                    stays = Held(state.came[index], held[group.actors])
+                    start = _held_back(group, start, state.locals[index], stays.held)
                 if len(overlaps):
                     _shift_goals(group, order.first[group.actors] < number, overlaps, shifts[index])
                 rows, sources = self._rows(
-                    group, before[index], posed, before, standing[index], shares[index],
-                    further[index] if further else None, shifts[index], some,
+                    group, start.poses, posed, before, start.feet, shares[index],
+                    further[index] if further else None, shifts[index], stays, some,
                 )  # fmt: skip
                 left = self._solve_some(
-                    group, some, rows, grounded[index], solved[index], leans[index], state.leans[index]
+                    group, some, rows, start.postures, solved[index], leans[index], state.leans[index]
                 )
                 known = sources >= 0
                 state.residuals[sources[known]] = left[known]
@@ -402,6 +433,7 @@ class Crowd:
             ]
             state.shifts = shifts
             state.came = [kinematics.positions for kinematics in posed]
+            state.locals = [own.local.copy() for own in solved]
             state.depths[:] = 0.0
             np.maximum.at(state.depths, overlaps.pairs[:, 0], np.linalg.norm(overlaps.ways, axis=1))
         return solved
@@ -452,11 +484,12 @@ class Crowd:
         share: NDArray,
         further: Planes | None,
         shifts: NDArray,
+        held: Held | None,
         some: NDArray,
     ) -> tuple[Rows, NDArray]:
         """Return the rows of some characters (n,) of a group, with these activations, and further half-spaces.
 
-        And the goal that each comes from (−1: none).
+        held: whose limbs stay as they were. And the goal that each comes from (−1: none).
         """
         table = group.goals
         key = key_of(share, None if self.scene.apart is None else standing)
@@ -472,7 +505,7 @@ class Crowd:
         goals = np.flatnonzero(chosen[table.row[layout.active]])
         targets = table.targets(
             layout.active[goals], before, posed, unconstrained, self.owners, share,
-            [] if apart is None else self._proxies, shifts,
+            [] if apart is None else self._proxies, shifts, held,
         )  # fmt: skip
         if table.balances and len(goals):
             supports = group.soles.supports(before)
@@ -493,12 +526,12 @@ class Crowd:
         rank, freedom, holds = self.ranks[self.scene.apart], [], []
         for group, own, share in zip(self.groups, self._proxies, shares, strict=True):
             table = group.goals
-            busy = np.zeros((len(group.numbers), 5), bool)
-            held = (share > 0.0) & (table.rank < rank) & (table.limb >= 0)
-            busy[table.row[held], table.limb[held]] = True
-            later = LATER ** order.last[group.actors, None]
-            holds.append(busy[:, group.tree.limb_of[own.starts]])
-            freedom.append(np.where(holds[-1], BUSY, 1.0) * later)
+            for counts, found in ((share > 0.0, freedom), (share >= 1.0, holds)):
+                chosen = counts & (table.rank < rank) & (table.limb >= 0)
+                busy = np.zeros((len(group.numbers), 5), bool)
+                busy[table.row[chosen], table.limb[chosen]] = True
+                found.append(busy[:, group.tree.limb_of[own.starts]])
+            freedom[-1] = np.where(freedom[-1], BUSY, 1.0) * LATER ** order.last[group.actors, None]
         return freedom, holds
 
     def _contacts(self, posed: list[Poses], came: list[NDArray] | None, looked_at: NDArray) -> Contacts:
@@ -510,6 +543,14 @@ class Crowd:
             return {}
         some = [looked_at[group.actors] for group in self.groups]
         return all_contacts(self._proxies, posed, slack=-NEAR, came=came, looked_at=some)
+
+    def _without(self, found: Contacts, left_out: NDArray) -> Contacts:
+        """Return contacts without those of some actors (A,)."""
+        return {
+            (one, two): rows[~(left_out[self.groups[one].actors[_indices(rows, 0)[0]]]
+                               | left_out[self.groups[two].actors[_indices(rows, 3)[0]]])]
+            for (one, two), rows in found.items()
+        }  # fmt: skip
 
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): normalise joint rotations to unit quaternions, as renderers need them."""
@@ -575,14 +616,32 @@ def _of_free(found: Contacts, held: list[NDArray]) -> Contacts:
     }
 
 
-def _hold_back(feet: Feet | None, members: NDArray, came: NDArray) -> None:
-    """Let feet in the air of some characters (C,) go half as far from where they were at the frame before (C, feet, 3).
+class _Start(NamedTuple):
+    """From where the characters of a group are solved."""
 
-    They were clear of other bodies there.
+    postures: Postures
+    poses: Poses
+    feet: Feet | None
+
+
+def _held_back(group: _Group, given: _Start, came: NDArray, held: NDArray) -> _Start:
+    """Let limbs of held characters (C,) stay as they were at the frame before, but for planted legs.
+
+    There they were clear of other bodies. came: (C, J, 4) local rotations then. Where a foot alone stays, knee and shin
+    go on with the motion and into other bodies: of nine runs of `crowd_changes.py` one then has an overlap of 92 mm.
     """
+    stay = held[:, None] & (group.tree.limb_of >= 0)
+    if given.feet is not None:
+        for n, foot in enumerate(group.feet):
+            stay[np.ix_(~given.feet.swings[:, n], group.tree.limb_of == group.tree.limb_of[foot])] = False
+    postures = replace(given.postures, local=np.where(stay[..., None], came, given.postures.local))
+    poses, feet = group.kinematics(postures), given.feet
     if feet is not None:
-        held = feet.swings & members[:, None]
-        feet.places[held] = 0.5 * (feet.places[held] + came[held])
+        air = feet.swings & held[:, None]
+        places, turns = feet.places.copy(), feet.turns.copy()
+        places[air], turns[air] = poses.positions[:, group.feet][air], poses.rotations[:, group.feet][air]
+        feet = replace(feet, places=places, turns=turns)
+    return _Start(postures, poses, feet)
 
 
 def _swings(line: Motion, actor: CrowdActor, feet: list[int]) -> NDArray:

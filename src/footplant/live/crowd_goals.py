@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,28 @@ SUPPORT_MARGIN = 0.01
 
 
 @dataclass(frozen=True, eq=False)
+class Feet:
+    """Foot targets of a group of characters on the ground."""
+
+    places: NDArray
+    """(C, N, 3) ankles, world, metres."""
+    turns: NDArray
+    """(C, N, 4) world."""
+    swings: NDArray
+    """(C, N) bool; feet in the air."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Characters whose limbs stay as they were at the frame before."""
+
+    came: NDArray
+    """(C, J, 3) metres; where the joints were."""
+    held: NDArray
+    """(C,) bool"""
+
+
+@dataclass(frozen=True, eq=False)
 class GoalTable:
     """The goals of one group of characters, a row each."""
 
@@ -43,6 +65,8 @@ class GoalTable:
     other: NDArray
     other_point: NDArray
     rank: NDArray
+    ramp_rank: NDArray
+    """(n,) ranks while they are active, and while they ramp in or out."""
     allow: NDArray
     limb: NDArray
     """(n,) the limb of the point; −1 for the trunk."""
@@ -86,9 +110,8 @@ class GoalTable:
         numbers: Sequence[int],
         actors: Sequence[CrowdActor],
         goals: Sequence[Goal],
-        ranks: Mapping[float, int],
     ) -> GoalTable:
-        """Build the table of a group; `numbers` are its actors."""
+        """Build the table of a group; `numbers` are its actors. Ranks are left to be filled in."""
         rows = {number: row for row, number in enumerate(numbers)}
         own = {source: goal for source, goal in enumerate(goals) if goal.actor in rows}
         kept = tuple(own.values())
@@ -107,7 +130,8 @@ class GoalTable:
             point=point,
             other=other,
             other_point=other_point,
-            rank=np.array([ranks[goal.priority] for goal in kept], np.int64),
+            rank=np.zeros(len(kept), np.int64),
+            ramp_rank=np.zeros(len(kept), np.int64),
             allow=np.array([allowed(solver.tree, goal.chain) for goal in kept], np.int64),
             limb=np.where(np.isin(kinds, WHOLE_BODY), -1, solver.tree.limb_of[joint]),
             times=np.array([(g.start, g.stop, *g.ramp) for g in kept], float).reshape(-1, 4),
@@ -137,15 +161,16 @@ class GoalTable:
         share = np.clip(np.where(seconds < start, before, np.where(seconds > stop, after, 1.0)), 0.0, 1.0)
         return share * share * (3.0 - 2.0 * share)
 
-    def block(self, active: NDArray) -> dict[str, Any]:
-        """Return the constant part of the solver's rows for some goals."""
+    def block(self, active: NDArray, share: NDArray) -> dict[str, Any]:
+        """Return the solver's rows for some goals (n,) with their activations (n,), without targets."""
         point = self.point[active]
         # for a centre of mass the point holds which axes count
         point[self.kinds[active] == KINDS.index("mass")] = [1.0, 0.0, 1.0]
+        rank = np.where((share < 1.0) & (self.limb[active] >= 0), self.ramp_rank[active], self.rank[active])
         return {
             "poses": self.row[active], "kind": ROWS[self.kinds[active]], "joint": self.joint[active],
-            "other": self.other[active], "rank": self.rank[active], "allow": self.allow[active], "point": point,
-            "other_point": self.other_point[active],
+            "other": self.other[active], "rank": rank, "allow": self.allow[active], "point": point,
+            "other_point": self.other_point[active], "share": share,
         }  # fmt: skip
 
     def targets(
@@ -158,11 +183,12 @@ class GoalTable:
         share: NDArray,
         bodies: Sequence[Proxies],
         shifts: NDArray,
+        held: Held | None,
     ) -> NDArray:
         """Return targets (n, 4) of active goals, from the current poses and those before goals.
 
         share: their activations, of all goals. bodies: of each group, where they are kept apart: targets on them are
-        moved onto their skin, and by shifts (n, 3), metres, of all goals.
+        moved onto their skin, and by shifts (n, 3), metres, of all goals; held: whose limbs stay.
         place: (actors + 1, 2) group and row of each actor, last −1 for none. Columns: a position, or the normal and
         offset of a half space, or a distance.
         """
@@ -218,7 +244,19 @@ class GoalTable:
             on_skin = np.flatnonzero(_ON_SKIN[self.kinds[active]])
             goal = active[on_skin]
             target[on_skin, :3] += shifts[goal] / np.maximum(share[goal], 0.02)[:, None]
+        if held is not None and held.held.any():
+            self._stay(active, own, before, share, held, target)
         return target
+
+    def _stay(self, active: NDArray, own: NDArray, before: Posed, share: NDArray, held: Held, target: NDArray) -> None:
+        """Let points of held limbs whose goals ramp in or out stay where they were at the frame before."""
+        n = np.flatnonzero(
+            held.held[self.row[active]] & (share[active] < 1.0) & (self.limb[active] >= 0)
+            & (ROWS[self.kinds[active]] == POSITION)
+        )  # fmt: skip
+        goal = active[n]
+        row, joint = self.row[goal], self.joint[goal]
+        target[n, :3] = own[n] + (held.came[row, joint] - before.positions[row, joint]) / share[goal][:, None]
 
     def _clear(
         self, active: NDArray, own: NDArray, posed: Sequence[Posed], unconstrained: Sequence[Posed],

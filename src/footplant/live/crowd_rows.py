@@ -12,25 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.live.crowd_apart import Planes
-from footplant.live.crowd_goals import GoalTable
+from footplant.live.crowd_goals import Feet, GoalTable
 from footplant.solve.ik.groupccd.rows import HALF_SPACE, ORIENTATION, PARTS, POSITION, Rows, make_rows
 
 TARGET, SHARE = PARTS["target"], PARTS["share"].start
 
 
 NO_PLANES: Planes = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 4))
-
-
-@dataclass(frozen=True, eq=False)
-class Feet:
-    """Foot targets of a group of characters on the ground."""
-
-    places: NDArray
-    """(C, N, 3) ankles, world, metres."""
-    turns: NDArray
-    """(C, N, 4) world."""
-    swings: NDArray
-    """(C, N) bool; feet in the air."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +58,7 @@ class RowLayout:
             {"poses": character, "kind": kind, "joint": joints, "rank": ranks[standing]}
             for kind in (POSITION, ORIENTATION)
         ]
-        blocks.append(table.block(active) | {"share": share[active]})
+        blocks.append(table.block(active, share[active]))
         made, order = make_rows(characters, blocks)
         row_of = np.empty(len(order), np.int64)
         row_of[order] = np.arange(len(order))
