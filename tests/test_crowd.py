@@ -329,8 +329,12 @@ def test_bodies_kept_apart_do_not_jump():
     assert speeds.max() < 10.0
 
 
-def test_a_kick_without_a_goal_does_not_go_through_a_body():
-    """A foot in the air counts less than avoidance: its leg stops at the other's skin, and comes back from there."""
+@pytest.mark.parametrize("ramps", [False, True])
+def test_a_kick_without_a_goal_does_not_go_through_a_body(ramps):
+    """A foot in the air counts less than avoidance: its leg stops at the other's skin, and comes back from there.
+
+    So does one whose goal has a higher priority, but hardly counts yet.
+    """
     from footplant.live.crowd_apart import deepest
 
     bodies = samples.load_character("mannequin"), samples.load_character("longlegs")
@@ -341,9 +345,11 @@ def test_a_kick_without_a_goal_does_not_go_through_a_body():
     actors = (
         CrowdActor("white", bodies[0], (acts[0],)), CrowdActor("red", bodies[1], (acts[1],), (0.0, 1.02), np.pi)
     )  # fmt: skip
+    foot = Point(bodies[0].require_roles()["right_foot"])
+    goals = (Goal(actor=0, point=foot, target=(0.0, 1.0, 0.9), priority=50, start=20.0, ramp=(20.0, 0.0)),)
     depths, fastest = {}, 0.0
     for apart in (None, 30):
-        crowd = Crowd(CrowdScene(actors, (), seconds=1.8, apart=apart))
+        crowd = Crowd(CrowdScene(actors, goals if ramps else (), seconds=1.8, apart=apart))
         measured = Crowd(CrowdScene(actors, (), seconds=0.1, apart=30)).groups
         state, depths[apart], places = crowd.init(), 0.0, []
         for frame in range(crowd.scene.frames):

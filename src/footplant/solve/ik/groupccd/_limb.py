@@ -36,9 +36,10 @@ END, SECOND, BEFORE, TURNED, BEFORE_FIRST, JOINTS, PLANES, STEADY = 0, 1, 2, 3, 
 point before the end, and for an orientation; whether the point before the end comes first; joints of the three points;
 rows of half-spaces; whether all of this is independent of the pose."""
 MOST_SWIVEL = 0.7
-"""Radians by which a limb whose end is in place is swivelled out of a half-space at most. Unbounded, and towards the
-point pushed out instead of just out, a kicker's knee flips from above its line to below it and back within four frames
-(24 m/s in the fight, `benchmarks/crowd_changes.py`)."""
+"""Radians by which a limb whose end is in place is swivelled out of half-spaces at most, in all. Unbounded, and towards
+the point pushed out instead of just out, a kicker's knee flips from above its line to below it and back within four
+frames (24 m/s in the fight, `benchmarks/crowd_changes.py`); bounded for each half-space alone, its plane turns by 131°
+between two frames where a kick is restarted, with the bound in all by 47°, as in the fight as it is."""
 PUSHES = 6
 """How often a limb is moved out of the half-space that it is deepest in: they are met one after another. In three
 fights with kicks restarted at random, without holding feet back, overlaps of more than 1 cm are left in 16 frames of
@@ -223,15 +224,17 @@ def swivel(body, world, limb, axis, point, goal):
 
 
 @uncounted_jit
-def swivel_out(body, world, limb, point, normal, level):
+def swivel_out(body, world, limb, point, normal, level, turned):
     """Rotate a limb about the line from its upper joint to its end, until a point is in a half-space: n·x ≥ level.
+
+    turned: radians by which it has been rotated so for other half-spaces; return them with this rotation.
 
     With p the point's arm from that line (c: its foot) and a the line's direction, the angle φ has to meet
 
         n·p cos φ + n·(a × p) sin φ ≥ level − n·c,
 
-    whose left side is largest at φ* = atan2(n·(a × p), n·p). The smallest φ is taken, at most `MOST_SWIVEL`, and less
-    where φ* is nearly behind the limb, so that it changes continuously.
+    whose left side is largest at φ* = atan2(n·(a × p), n·p). The smallest φ is taken, such that all rotations together
+    are at most `MOST_SWIVEL`, and less where φ* is nearly behind the limb, so that it changes continuously.
     """
     tree, limbs = body.tree, body.limbs
     u, e = limbs[limb, 0], limbs[limb, 2]
@@ -241,7 +244,7 @@ def swivel_out(body, world, limb, point, normal, level):
     ax, ay, az = world[e, 0] - world[u, 0], world[e, 1] - world[u, 1], world[e, 2] - world[u, 2]
     length = math.sqrt(ax * ax + ay * ay + az * az)
     if length < 1e-9:
-        return
+        return turned
     ax, ay, az = ax / length, ay / length, az / length
     wanted = level - nx * world[u, 0] - ny * world[u, 1] - nz * world[u, 2]
     along = px * ax + py * ay + pz * az
@@ -251,24 +254,28 @@ def swivel_out(body, world, limb, point, normal, level):
     aside = nx * (ay * pz - az * py) + ny * (az * px - ax * pz) + nz * (ax * py - ay * px)
     size = math.sqrt(ahead * ahead + aside * aside)
     if ahead >= wanted or size < 1e-9:
-        return
+        return turned
     best = math.atan2(aside, ahead)
     angle = abs(best) - math.acos(min(max(wanted / size, -1.0), 1.0))
     angle = min(angle, MOST_SWIVEL * min(1.0, (math.pi - abs(best)) / MOST_SWIVEL))
-    w, x, y, z = axis_turn(ax, ay, az, math.copysign(angle, best))
+    after = min(max(turned + math.copysign(angle, best), -MOST_SWIVEL), MOST_SWIVEL)
+    w, x, y, z = axis_turn(ax, ay, az, after - turned)
     turn_limb(world, tree, limbs, limb, w, x, y, z)
+    return after
 
 
 @uncounted_jit
 def leave_planes(body, rows, work, limb):
     """Swivel a limb whose end is in place out of the half-spaces that points before its end are not in, in turn."""
+    turned = 0.0
     for i in range(rows.first, rows.last):
         j = rows.kinds[i, JOINT]
         if rows.kinds[i, KIND] != HALF_SPACE or body.tree[j, LIMB] != limb or body.tree[j, SEGMENT] == 2:
             continue
         ask = rows.asks[i]
         point = point_place(work.world, j, ask[0], ask[1], ask[2])
-        swivel_out(body, work.world, limb, point, (ask[3], ask[4], ask[5]), work.goals[i - rows.first, 0, 3])
+        normal, level = (ask[3], ask[4], ask[5]), work.goals[i - rows.first, 0, 3]
+        turned = swivel_out(body, work.world, limb, point, normal, level, turned)
 
 
 @uncounted_jit
