@@ -231,7 +231,9 @@ class _Problem:
             held[plant.start : plant.end, number] = plant.place
             # of legs longer than a metre no less: bounds weigh as much for robots of any size
             weights[plant.start : plant.end, number] = (
-                self.palm_weight if plant.part == "palm" else s.plant / min(self.leg, 1.0) ** 2
+                self.palm_weight
+                if plant.part == "palm"
+                else s.plant * max(goals.fps / 30.0, 1.0) ** 2 / min(self.leg, 1.0) ** 2
             )
         points = [
             (body.centers[f"{side}_wrist"].link, np.array(body.centers[f"{side}_wrist"].place))
