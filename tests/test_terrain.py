@@ -22,7 +22,7 @@ from footplant.feet.footing import _sole_length, find_footing
 from footplant.feet.stage import Stage
 from footplant.feet.step_plan import _between
 from footplant.feet.steps import find_steps, foot_length, plants_at, transferred_places
-from footplant.feet.swing import _way_done, move_feet_to_ground
+from footplant.feet.swing import _Anchor, _StepPath, _way_done, move_feet_to_ground
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.problem import Problem, Solution, Status
@@ -506,3 +506,14 @@ def test_toes_of_feet_as_long_as_a_tread_overhang_it_on_the_way_down(walk):
     footing = find_footing(step, (heel, ball), walk.character, FLOOR, ground)
     assert footing.support == "foot"
     assert (footing.heel[2] + 1.005 * run) % run > 0.08 * run
+
+
+def test_a_foot_in_the_air_at_the_end_of_a_clip_keeps_to_its_way():
+    ends = [anchor(0, 3, 0.0), anchor(39, 40, 1.2, free=True)]
+    middles = np.column_stack([np.zeros(40), np.full(40, 0.4), np.linspace(0.0, 1.2, 40)])
+    path = _StepPath.of(ends, middles)
+    assert path.far[5:].min() > 0.98
+
+
+def anchor(start: int, end: int, z: float, free: bool = False) -> _Anchor:
+    return _Anchor(start, end, np.zeros(3), np.array([0.0, 0.0, z]), rotation.identity(), free)

@@ -138,7 +138,8 @@ _SUPPORTS = (
 )
 """What is tried, best first: name, the part of the foot that the ground must support, and the part along which nothing
 may be higher. A foot next to a riser could not swing away from it, or come down beside it: on the way down the tips of
-long feet overhang rather than that their heels touch the riser behind them."""
+long feet overhang rather than that their heels touch the riser behind them. With heels there, a walk down treads as
+long as its feet jerked 3.6 instead of 1.2 times as much as its source."""
 
 
 def _find_support(samples: NDArray, target: Character, ground: Ground, farthest: float) -> tuple[NDArray, str, Ground]:

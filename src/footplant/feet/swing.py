@@ -41,7 +41,8 @@ class SwingSettings:
     """Seconds of a usual swing phase, for a foot that is in the air at an end of the clip."""
     least_way: float = 0.1
     """Metres; a foot whose step is shorter is moved to its planned place by time rather than by the way that it has
-    gone."""
+    gone. With 0.03, 0.1 and 0.3, two walks down stairs of 22 and 17 cm jerk as much, 1.13 times their sources; by time
+    alone 1.10 and 1.18 times."""
     lower_foot: tuple[float, float, float] = (0.5, 1.0, 0.75)
     """Share of the lower foot in the height that hips get from steps that keep their places, on the way up and down,
     and from planned ones; the rest is the mean of both. At 10° and 15° and on stairs of 22 cm, three clips on two
@@ -317,6 +318,9 @@ class _StepPath:
         shifts[:, flat] = shift[before][:, flat] + done[:, None] * (shift[after] - shift[before])[:, flat]
         free = np.zeros(count, bool)
         free[[anchor.start for anchor in anchors if anchor.free]] = True
+        if count > 1:
+            # an end of the clip is part of the way that leads to it
+            far[[0, -1]] = np.where(free[[0, -1]], far[[1, -2]], far[[0, -1]])
         return cls(anchors, frames, share, shifts, pivots, rotation.slerp(tilt[before], tilt[after], share), free, far)
 
     def between(self, values: NDArray) -> NDArray:
