@@ -37,7 +37,10 @@ def hide_callees() -> None:
     or not. In the library of a kernel that Python calls nobody else does. A crowd's solver takes 12.5 µs a character
     instead of 27 (`solve.ik.groupccd._pose.solve_poses`).
     """
-    optimise = CPUCodeLibrary._optimize_final_module
+    optimise = getattr(CPUCodeLibrary, "_optimize_final_module", None)
+    if optimise is None:
+        # another numba: kernels are slower, and right
+        return
 
     def optimise_hidden(self: CPUCodeLibrary) -> None:
         if self.name == _entry.get():
