@@ -338,7 +338,7 @@ def test_a_foot_that_moves_into_a_riser_is_kept_before_it_and_not_lifted_onto_it
     # its plants draw it back by 3 cm
     places = left - np.where(np.arange(40) < 20, 0.0, 0.03)[:, None] * rotation.AXES["z"]
     feet = (
-        FootCurve(turns[0], planted, places, lowest),
+        FootCurve(turns[0], planted, places, lowest, edges=True),
         FootCurve(turns[1], np.ones(40, bool), right, lambda at: np.full(40, -1.0)),
     )
     found = Kinematics(solve_legs(Kinematics(still), figure, feet).motion).positions[:, legs[0].end]

@@ -152,7 +152,7 @@ def foot_curve(
             found[free] = (needed(at, free) - sunk[:, free]).max(axis=0)
         return found
 
-    return FootCurve(turned, planted, places, lowest)
+    return FootCurve(turned, planted, places, lowest, edges)
 
 
 def _beside(planted: NDArray, depth: NDArray, width: int) -> NDArray:

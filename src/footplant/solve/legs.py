@@ -128,6 +128,9 @@ class FootCurve:
     """(F, 3) metres; the ankle's world position there."""
     lowest: Callable[[NDArray], NDArray]
     """Ankle positions (F, 3) → the least heights (F,) at which the whole sole is above the ground, metres."""
+    edges: bool = False
+    """Whether the ground may have edges: a foot in swing stays before the risers that the reference is before. A ground
+    that is guessed from a capture's contacts has none, however steep it is between two of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +181,8 @@ class _Risers:
         each step of the search, and frames beside it with it: hips of a walk down stairs of 22 cm went 0.4 m astray.
         """
         lowest, height = foot.lowest(ankles), self.reference[:, 1]
+        if not foot.edges:
+            return lowest
         into = ~foot.planted & (lowest - np.maximum(self.lowest, height) > RISER) & (height > self.lowest - RISER)
         if not into.any():
             return lowest
