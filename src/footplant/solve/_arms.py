@@ -170,7 +170,7 @@ class Weights(NamedTuple):
     """Metres; a bound that is broken by more pulls no harder: contradictions do not throw arms about."""
     close: float
     """Metres; a hand that is farther than this beyond its distance from the body is pulled no harder."""
-    touch: float
+    lying: float
     """Per square metre, of a palm's height above the ground on which it lies."""
     straight: float
     """Sine of the flexion of a nearly straight arm: see `twist`."""
@@ -553,11 +553,8 @@ def new_row(work, k, value, weight, kind):
 
 
 @uncounted_jit
-def add_goal(arms, window, k, side, robust, touch, work):
-    """Add the rows of a palm at its place: palm − place.
-
-    touch: weight of its height where it lies on the ground, which depends on the skin of the hand.
-    """
+def add_goal(arms, window, k, side, robust, lying, work):
+    """Add the rows of a palm at its place: palm − place. lying: weight of its height where it lies on the ground."""
     arm, segment, place, g = work.arms[side], arms.palm_segments[side], window.goals[k, side], window.facing[k, side]
     weight = window.goal_weights[k, side]
     x, y, z = moved(window, k, side, segment, window.palms[k, side], arm)
@@ -573,7 +570,7 @@ def add_goal(arms, window, k, side, robust, touch, work):
             ex, ey, ez = unit(n, 0) - g[n] * g[0], unit(n, 1) - g[n] * g[1], unit(n, 2) - g[n] * g[2]
             add_slope(window, k, side, segment, arm, x, y, z, ex, ey, ez, work.slopes[k, row])
     if lies(g):
-        row = new_row(work, k, across, touch, EQUAL)
+        row = new_row(work, k, across, lying, EQUAL)
         if row >= 0:
             add_slope(window, k, side, segment, arm, x, y, z, g[0], g[1], g[2], work.slopes[k, row])
 
@@ -909,7 +906,7 @@ def linearise(arms, shell, window, positions, rotations, unknowns, size, stretch
         displace(arms, window, k, unknowns[k], work)
         for side in range(2):
             if window.goal_weights[k, side] > 0.0:
-                add_goal(arms, window, k, side, stretch * window.robust[k, side], weights.touch, work)
+                add_goal(arms, window, k, side, stretch * window.robust[k, side], weights.lying, work)
         if window.together[k] > 0.0:
             add_together(arms, window, k, stretch * weights.robust, work)
         add_limits(arms, window, k, unknowns[k], weights, work)

@@ -10,8 +10,8 @@ the angle by which they are off. Bounds are quadratic penalties on what is broke
 that step is predicted to break it (look-ahead active set). Knots are about `knot_time` apart; in windows with planted
 palms every frame is a knot. Frames far from anything that acts stay as they are, bit for bit.
 
-A palm planted on the ground lies on it: it holds its place along the ground, the skin of the hand stays above it, and
-the wrist extends. Where the place is free it is where the palm comes to lie without it.
+A palm planted on the ground lies on it: the wrist extends, and the skin of the hand stays above it. Where its place is
+free, it is where the palm comes to lie without it.
 """
 
 from __future__ import annotations
@@ -74,13 +74,12 @@ class ArmSettings:
     plant_force: float = 100.0
     """Largest force of a planted palm whose place is inside the body, per body height: it is not met."""
     on_ground: float = 0.08
-    """Distance from the ground below which a planted palm rests on it (14 cm): there it holds its place along the
-    ground, and its skin says how high it is."""
-    flat: float = 0.8
+    """Distance from the ground below which a planted palm rests on it (14 cm)."""
+    flat: float = 1.2
     """Radians between the ground and a palm that lies on it, at most: farther the wrist extends. In a crawl (111_03 on
-    the mannequin and Crimsom) the hands' skin is 16 and 60 mm below the ground at 90 % of the frames near it; with 0.3
-    11 and 56, but 56 more joint limits are broken; with 1.2 40 and 71; without it 94 and 81; with hands that do not
-    turn 104 and 159."""
+    the mannequin and on Crimsom) the hands' skin is 16 and 29 mm below the ground at 90 % of the frames near it; with
+    0.8 14 and 26, but one palm is 20 mm off its place; with 0.3 4 and 20, and ten more joint limits are broken; without
+    it 24 and 49; with hands that do not turn 103 and 144."""
     stretch: float = 0.995
     """Fraction of its length to which an arm stretches for a planted palm whose place is free."""
     hanging: float = 0.3
@@ -216,7 +215,7 @@ def _at_mean_places(
     """Return the plants in the air at the mean of their points' paths, the least way for the hands, or as near to it as
     the arms reach.
 
-    Palms on the ground stay: the legs' stage has brought the shoulders within reach of them.
+    Palms on the ground stay, at its height: the legs' stage has brought the shoulders within reach of them.
     """
     kinematics, roles, found = Kinematics(motion), target.require_roles(), []
     for plant in plants:
@@ -224,10 +223,11 @@ def _at_mean_places(
         if side is None or plant.place is None or not plant.frames or f"{side}_upper_arm" not in roles:
             found.append(plant)
             continue
-        given = np.asarray(plant.place, float)
-        above = np.inf if ground is None else given[1] - float(ground.height(given[None, ::2])[0])
-        if above < settings.on_ground * target.height:
-            found.append(plant)
+        given = np.array(plant.place, float)
+        level = -np.inf if ground is None else float(ground.height(given[None, ::2])[0])
+        if given[1] - level < settings.on_ground * target.height:
+            given[1] = level
+            found.append(plant.like(place=given))
             continue
         rows = np.asarray(plant.frames)
         path = kinematics.point(plant.point)[rows]
@@ -620,8 +620,8 @@ class _ArmsStage:
             weights = kernel.Weights(
                 np.ones(free), np.full(free, time**4), np.full(free, 2.0 * time**2), settings.bound / height**2,
                 settings.limit, settings.robust * height, settings.margin * height, settings.near * height,
-                settings.most, settings.proximal, settings.elastic * height, settings.robust * height, self.touch,
-                settings.straight, settings.flat,
+                settings.most, settings.proximal, settings.elastic * height, settings.robust * height,
+                settings.plant / height**2, settings.straight, settings.flat,
             )  # fmt: skip
             args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
             if (self.free and lying.any() and not self._lay_down(window, lying, args)) or kernel.solve_window(
@@ -639,8 +639,6 @@ class _ArmsStage:
             self.arms, window, unknowns, second, stride, int(window.frames[0]), int(window.frames[-1]) + 1,
             settings.straight, (positions, rotations), local,
         )  # fmt: skip
-        if self.free:
-            self._move_places(window, lying, unknowns, work)
         self._tell(window, unknowns, work, missed, left)
 
     def _lay_down(self, window, lying: NDArray, args: tuple) -> bool:
@@ -649,9 +647,11 @@ class _ArmsStage:
         from footplant.solve import _arms as kernel
 
         held = window.goal_weights[lying]
-        # their heights still count
+        # their heights still count, as much as touches: the skin of a hand says how high its palm is
         window.goal_weights[lying] = np.finfo(float).tiny
-        solved = kernel.solve_window(*args) >= 0
+        arms, shell, part, positions, rotations, weights, *rest = args
+        weights = weights._replace(lying=self.touch)
+        solved = kernel.solve_window(arms, shell, part, positions, rotations, weights, *rest) >= 0
         window.goal_weights[lying] = held
         if solved:
             self._move_places(window, lying, args[-1], args[-2])
@@ -661,13 +661,20 @@ class _ArmsStage:
         """Move the places of palms that lie on the ground to the means of the palms' displaced paths."""
         from footplant.solve import _arms as kernel
 
-        found = np.empty((len(window.frames), 2, 3))
+        found, elbows = (np.empty((len(window.frames), 2, 3)) for _ in range(2))
         kernel.displaced_points(self.arms, window, window.palms, self.arms.palm_segments, unknowns, work, found)
+        kernel.displaced_points(
+            self.arms, window, np.ascontiguousarray(window.chains[:, :, 1]), np.full(2, kernel.UPPER_ARM), unknowns,
+            work, elbows,
+        )  # fmt: skip
         for number, side in self.palms:
             rows, share = self.plants[number].active_rows(window.frames, self.fps)
             rows = rows[(share >= 1.0) & lying[rows, side]]
             if len(rows):
-                window.goals[rows, side] = place = found[rows, side].mean(axis=0)
+                shoulder, elbow, palm = window.chains[rows, side, 0], elbows[rows, side], found[rows, side]
+                lengths = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(palm - elbow, axis=1)
+                place = _within(palm.mean(axis=0), shoulder, self.settings.stretch * lengths)
+                window.goals[rows, side] = place
                 self.plants[number] = self.plants[number].like(place=place)
 
     def _peak(self, stride: int) -> float:
