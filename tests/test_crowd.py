@@ -143,6 +143,30 @@ def test_one_crowd_equals_many_small_ones():
     assert rotation.angle(again.motions[4].rotations, three.motions[1].rotations).max() < 1e-9
 
 
+def test_goals_that_are_not_met_say_why():
+    stage = scene("elbow_wrist")
+    number = next(n for n, goal in enumerate(stage.goals) if goal.kind == "reach" and goal.of is None)
+    goal = stage.goals[number]
+    frame = round(0.5 * (goal.start + min(goal.stop, stage.frames / stage.fps)) * stage.fps)
+
+    def told(*goals: Goal) -> dict[int, str]:
+        crowd = Crowd(replace(stage, goals=goals))
+        state = crowd.init()
+        for f in range(frame + 1):
+            state, poses = crowd.step(state, f)
+        return crowd.unmet(state, poses, frame)
+
+    assert told(goal) == {}
+    # nobody leans for it: the limb's own chain alone may rotate
+    own = tuple(stage.actors[goal.actor].character.skeleton.chain(goal.point.joint)[-3:])
+    far = replace(goal, target=np.asarray(goal.target) + [0.0, 9.0, 0.0], chain=own)
+    assert "is straight" in told(far)[0]
+    elsewhere = replace(goal, name="the other", target=np.asarray(goal.target) + [0.05, 0.05, 0.0])
+    assert told(goal, replace(elsewhere, priority=goal.priority + 1)) == {0: "'the other' has the higher priority"}
+    ramping = replace(goal, start=(frame + 1) / stage.fps, stop=np.inf, target=far.target)
+    assert "ramps" in told(ramping)[0]
+
+
 def test_targets_are_moved_while_a_scene_plays():
     stage = scene("elbow_wrist")
     number = next(n for n, goal in enumerate(stage.goals) if goal.kind == "reach" and goal.of is None)
@@ -192,6 +216,7 @@ def test_the_command(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["figures"] == 3
     assert {goal["name"]: goal["met"] for goal in told["goals"]}["wrist of wrist"]
+    assert all(goal["met"] == (goal["why"] == "") for goal in told["goals"])
     assert picture.stat().st_size > 10_000
     assert len(io.load(out).others) == 2
 

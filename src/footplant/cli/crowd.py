@@ -87,9 +87,9 @@ def crowd(
         f"crowd: {scene}" + ("" if out is None else f" → {out}"),
         {"characters": facts["figures"], "frames": f"{facts['frames']} at {loaded.fps:g} fps"} | facts.get("bench", {}),
     )
-    rows = [(g["name"], g["actor"], g["kind"], g["frames"], g["worst"], g["met"]) for g in facts["goals"]]
+    rows = [(g["name"], g["actor"], g["kind"], g["frames"], g["worst"], g["met"], g["why"]) for g in facts["goals"]]
     if rows:
-        print_table("Goals", ("goal", "actor", "kind", "#frames held", "#worst mm", "met"), rows)
+        print_table("Goals", ("goal", "actor", "kind", "#frames held", "#worst mm", "met", "why not"), rows)
 
 
 def _perform_live(played: Any, live: str, control: int | None, seconds: float | None) -> dict[str, Any]:
@@ -150,6 +150,9 @@ def _facts(performance: Performance) -> dict[str, Any]:
     """Return the facts to print."""
     import numpy as np
 
+    from footplant.kinematics import Kinematics
+    from footplant.live.crowd_reasons import MET, why_unmet
+
     scene = performance.scene
     seconds = np.arange(scene.frames) / scene.fps
     goals = []
@@ -157,9 +160,14 @@ def _facts(performance: Performance) -> dict[str, Any]:
         held = np.array([goal.activation(float(t)) >= 1.0 for t in seconds])
         left = performance.residuals[held, number]
         worst = float(np.nanmax(left)) if np.isfinite(left).any() else 0.0
+        met, why = worst <= MET, ""
+        if not met:
+            frame = int(np.flatnonzero(held)[np.nanargmax(left)])
+            pose = Kinematics(performance.motions[goal.actor][frame : frame + 1]).positions[0]
+            why = why_unmet(scene, number, float(seconds[frame]), pose)
         goals.append(
             {"name": goal.name or goal.kind, "actor": scene.actors[goal.actor].name, "kind": goal.kind,
-             "frames": int(held.sum()), "worst": 1000.0 * worst, "met": worst <= 0.001}
+             "frames": int(held.sum()), "worst": 1000.0 * worst, "met": met, "why": why}
         )  # fmt: skip
     return {"scene": scene.name, "figures": len(scene.actors), "frames": scene.frames, "fps": scene.fps, "goals": goals}
 

@@ -37,6 +37,7 @@ from footplant.live.crowd_apart import (
 )
 from footplant.live.crowd_goals import Feet, GoalTable, Held, SolePoints
 from footplant.live.crowd_order import SolveOrder, solve_order
+from footplant.live.crowd_reasons import MET, why_unmet
 from footplant.live.crowd_rows import RowLayout, key_of
 from footplant.live.crowd_scene import FLOOR, CrowdActor, CrowdScene, Goal, timeline
 from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
@@ -323,6 +324,16 @@ class Crowd:
         solved = self.solve(state, grounded, standing, shares)
         self._relax(state, shares)
         return state, self.convert(solved)
+
+    def unmet(self, state: CrowdState, postures: list[Postures], frame: int) -> dict[int, str]:
+        """Return why goals, by their numbers, are not met at a frame: those of which more than `MET` is left."""
+        seconds, placed, found = frame / self.scene.fps, {}, {}
+        for number in np.flatnonzero(state.residuals > MET).tolist():
+            group, row = self.place[self.scene.goals[number].actor]
+            if group not in placed:
+                placed[group] = self.groups[group].kinematics(postures[group]).positions
+            found[number] = why_unmet(self.scene, number, seconds, placed[group][row])
+        return found
 
     def _relax(self, state: CrowdState, shares: list[NDArray]) -> None:
         """Let characters without an active reach stand up again: their lean decays to 5 % within half a second."""
