@@ -24,6 +24,7 @@ import numpy as np
 
 from footplant.edits import retarget as edit
 from footplant.feet import foot_curves, planting
+from footplant.solve import _arms as arm_kernel
 from footplant.solve import arms, legs
 from many_pairs import SHARED, all_pairs, measure_pair
 from timing import print_figures
@@ -42,6 +43,7 @@ COLUMNS = {
     "forearm_median_deg": "forearm",
     "arm_in_torso_mm": "in trunk",
     "hands_mm": "hands",
+    "limit_worst_deg": "limits",
 }
 """Figure → its heading."""
 
@@ -118,6 +120,9 @@ VARIANTS: dict[str, Callable | None] = {
     "free end of a pivoting foot may penetrate": foot_setting(rounds=0),
     "no residual penetration allowed": foot_setting(depth=0.0),
     "penetrating plants released without easing": foot_setting(settle=0.0),
+    "limits of ankles and hip joints pushed a third as hard": leg_setting(push=legs.OTHER_BODY.push / 3.0),
+    "limits of arms cost a tenth": arm_setting(limit=0.1 * arms.ARMS.limit),
+    "hands do not turn at the wrist": partial(patched, arm_kernel, "WITH_HANDS", arm_kernel.UNKNOWNS),
     "no arm stage": partial(patched, edit, "solve_arms", _no_arms),
 }
 
