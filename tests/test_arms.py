@@ -287,9 +287,9 @@ def rows_of_hands(flat: float):
 def test_rows_of_hands_have_their_derivatives(lying):
     """Against central differences: goals, ground, limits of wrists and elbows, arm and arm."""
     rows, window, _, at = rows_of_hands(flat=10.0)
-    assert window.facing.any()
+    assert window.normals.any()
     if not lying:
-        window.facing[:] = 0.0
+        window.normals[:] = 0.0
     counts, _, slopes = rows(at)
     assert counts.min() > 20
     assert counts.max() < arms_kernel.ROWS

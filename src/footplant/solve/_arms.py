@@ -125,7 +125,7 @@ class Window(NamedTuple):
     """(K, 2) per square metre; 0 without a goal."""
     robust: NDArray
     """(K, 2) metres; beyond it a goal pulls with constant force."""
-    facing: NDArray
+    normals: NDArray
     """(K, 2, 3) normal of the ground on which a palm is planted, else 0."""
     meeting: NDArray
     """(K, 2, 3) metres; the points of both hands whose distance counts."""
@@ -555,7 +555,7 @@ def new_row(work, k, value, weight, kind):
 @uncounted_jit
 def add_goal(arms, window, k, side, robust, lying, work):
     """Add the rows of a palm at its place: palm − place. lying: weight of its height where it lies on the ground."""
-    arm, segment, place, g = work.arms[side], arms.palm_segments[side], window.goals[k, side], window.facing[k, side]
+    arm, segment, place, g = work.arms[side], arms.palm_segments[side], window.goals[k, side], window.normals[k, side]
     weight = window.goal_weights[k, side]
     x, y, z = moved(window, k, side, segment, window.palms[k, side], arm)
     dx, dy, dz = x - place[0], y - place[1], z - place[2]
@@ -647,7 +647,7 @@ def add_flat(arms, window, k, side, weights, work):
     samples of the skin alone do not tell in which way a hand that points into the ground leaves it: half of them flex
     and lie on their backs. Its derivative by the forearm's turn is left out: the wrist is to turn, not the arm.
     """
-    arm, g, q, r = work.arms[side], window.facing[k, side], window.parents[k, side, HAND], window.locals[k, side, HAND]
+    arm, g, q, r = work.arms[side], window.normals[k, side], window.parents[k, side, HAND], window.locals[k, side, HAND]
     if not lies(g):
         return
     w, x, y, z = multiply(q[0], q[1], q[2], q[3], r[0], r[1], r[2], r[3])

@@ -232,9 +232,15 @@ def _at_mean_places(
         rows = np.asarray(plant.frames)
         path = kinematics.point(plant.point)[rows]
         shoulder, elbow = (kinematics.positions[rows, roles[f"{side}_{part}"]] for part in ("upper_arm", "lower_arm"))
-        lengths = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(path - elbow, axis=1)
-        found.append(plant.like(place=_within(path.mean(axis=0), shoulder, settings.stretch * lengths)))
+        found.append(plant.like(place=_mean_place(shoulder, elbow, path, settings.stretch)))
     return tuple(found)
+
+
+def _mean_place(shoulder: NDArray, elbow: NDArray, palm: NDArray, stretch: float) -> NDArray:
+    """Return the mean (3,) of a palm's path, or as near to it as the arm reaches in all frames, to a fraction `stretch`
+    of its length; all (K, 3), metres."""
+    lengths = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(palm - elbow, axis=1)
+    return _within(palm.mean(axis=0), shoulder, stretch * lengths)
 
 
 def _within(place: NDArray, centres: NDArray, radii: NDArray) -> NDArray:
@@ -469,7 +475,7 @@ class _ArmsStage:
                 window.meeting[:, side] = middle + contact[:, None] * (window.palms[:, side] - middle)
             window.together[:] = self.touch * share * (1.0 - active).prod(axis=1)
             window.between[:] = size * apart
-        self._add_facing(places, held, window)
+        self._add_normals(places, held, window)
         window.goals[held] = places[held]
         window.goal_weights[held] = settings.plant / self.target.height**2
         window.robust[held] = np.where(
@@ -546,13 +552,13 @@ class _ArmsStage:
         slopes = [(self.ground.height(places + step * np.eye(2)[axis]) - height) / step for axis in range(2)]
         window.ground[rows] = np.stack([height, *slopes], axis=-1)
 
-    def _add_facing(self, places: NDArray, held: NDArray, window) -> None:
+    def _add_normals(self, places: NDArray, held: NDArray, window) -> None:
         """Write the normal of the ground where planted palms (K, 2) at places (K, 2, 3) lie on it."""
         if self.ground is None or not held.any():
             return
         at = places[held]
         on_it = at[:, 1] - self.ground.height(at[:, ::2]) < self.settings.on_ground * self.target.height
-        window.facing[held] = np.where(on_it[:, None], normal_of(self.ground, at[:, ::2]), 0.0)
+        window.normals[held] = np.where(on_it[:, None], normal_of(self.ground, at[:, ::2]), 0.0)
 
     # --- solving ----------------------------------------------------------------------------------------------------
 
@@ -613,7 +619,7 @@ class _ArmsStage:
         rules = (
             settings.steps + growing, settings.looks, settings.longest, settings.enough, settings.small, growing
         )  # fmt: skip
-        lying = window.facing.any(axis=2)
+        lying = window.normals.any(axis=2)
         wrists, moved, peak = np.ascontiguousarray(window.chains[:, :, 2]), np.empty((count, 2, 3)), self._peak(stride)
         for smoother in settings.smoother:
             time = smoother * settings.smoothing * rate
@@ -658,7 +664,7 @@ class _ArmsStage:
         return solved
 
     def _move_places(self, window, lying: NDArray, unknowns: NDArray, work) -> None:
-        """Move the places of palms that lie on the ground to the means of the palms' displaced paths."""
+        """Move the places of palms that lie on the ground to the means of the palms' displaced paths, within reach."""
         from footplant.solve import _arms as kernel
 
         found, elbows = (np.empty((len(window.frames), 2, 3)) for _ in range(2))
@@ -671,10 +677,8 @@ class _ArmsStage:
             rows, share = self.plants[number].active_rows(window.frames, self.fps)
             rows = rows[(share >= 1.0) & lying[rows, side]]
             if len(rows):
-                shoulder, elbow, palm = window.chains[rows, side, 0], elbows[rows, side], found[rows, side]
-                lengths = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(palm - elbow, axis=1)
-                place = _within(palm.mean(axis=0), shoulder, self.settings.stretch * lengths)
-                window.goals[rows, side] = place
+                arm = window.chains[rows, side, 0], elbows[rows, side], found[rows, side]
+                window.goals[rows, side] = place = _mean_place(*arm, self.settings.stretch)
                 self.plants[number] = self.plants[number].like(place=place)
 
     def _peak(self, stride: int) -> float:
@@ -693,11 +697,11 @@ class _ArmsStage:
         kernel.displaced_points(self.arms, window, window.palms, self.arms.palm_segments, unknowns, work, found)
         kernel.displaced_points(self.arms, window, window.meeting, self.arms.palm_segments, unknowns, work, meeting)
         off = np.linalg.norm(found - window.goals, axis=2)
-        for number, (plant, side) in enumerate(self.palms):
-            rows, share = self.plants[plant].active_rows(window.frames, self.fps)
+        for palm, (number, side) in enumerate(self.palms):
+            rows, share = self.plants[number].active_rows(window.frames, self.fps)
             rows = rows[share >= 1.0]
             if len(rows):
-                left[number] = max(left[number], float(off[rows, side].max()))
+                left[palm] = max(left[palm], float(off[rows, side].max()))
         most = self.settings.told * self.target.height
         if window.together.any():
             apart = np.linalg.norm(meeting[:, 0] - meeting[:, 1] - window.between, axis=1)
