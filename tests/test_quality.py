@@ -90,6 +90,45 @@ def test_drift_and_height_band_in_millimetres():
     assert quality.skate_speed_max == pytest.approx(0.006)
 
 
+def rolled_heel(figure: Character, slide: float) -> Motion:
+    """Return the figure with a left foot that pitches about its ball by 10° in the middle of 2 s, and slides."""
+    frames = 200
+    pitch = np.radians(10.0) * np.clip((np.arange(frames) - 100) / 80.0, 0.0, 1.0) ** 2
+    turns = rotation.exp(pitch[:, None] * [1.0, 0.0, 0.0])
+    motion = standing(figure, frames)
+    rotations = motion.rotations.copy()
+    rotations[:, 1] = turns
+    root = motion.root - rotation.rotate(turns, np.array([0.0, -0.1, 0.14])) + [0.0, -0.1, 0.14]
+    root[:, 0] += np.linspace(0.0, slide, frames)
+    return Motion(figure.skeleton, root, rotations, FPS)
+
+
+def test_a_heel_that_rises_over_its_planted_ball_does_not_slide():
+    figure = stilts()
+    motion = rolled_heel(figure, 0.0)
+    heel = Kinematics(motion).point(figure.contacts["left_heel"])
+    found = {plant.point: plant for plant in measure(motion, figure, ground=0.0).plants if plant.start < 100}
+    risen = heel[found["left_heel"].end - 1]
+    # the detector counts it as planted while it rises by centimetres and moves by millimetres
+    assert risen[1] > 0.01
+    assert abs(risen[2] - heel[0, 2]) > 0.001
+    assert found["left_heel"].drift < 0.3
+    assert found["left_heel"].height_band == pytest.approx(1000.0 * risen[1], rel=1e-6)
+    assert found["left_ball"].drift < 1e-6
+    # contacts that are given have to hold in all their frames
+    end = found["left_heel"].end
+    given = Contacts((Plant("left_heel", 0, end, np.zeros(3)),), FEET, 200, FPS, Plane())
+    assert measure(motion, figure, given, ground=0.0).plants[0].drift > 0.5 * 1000.0 * abs(risen[2] - heel[0, 2])
+
+
+def test_a_foot_that_slides_while_its_heel_rises_is_found_to_slide():
+    figure = stilts()
+    found = [plant for plant in measure(rolled_heel(figure, 0.02), figure, ground=0.0).plants if plant.start < 100]
+    assert max(plant.drift for plant in found if plant.point == "left_ball") == pytest.approx(10.0, abs=0.5)
+    heel = next(plant for plant in found if plant.point == "left_heel")
+    assert heel.drift > 4.0
+
+
 def test_penetration_of_a_given_ground():
     figure = stilts()
     path = np.zeros((100, 3))

@@ -62,28 +62,65 @@ def bone_angles(ours, our_bones, theirs, their_bones, out):
 
 
 @uncounted_jit
-def plant_errors(tracks, plants, out):
+def plant_errors(tracks, rolls, plants, out):
     """Write how footplants, rows (point, start, end), hold on tracks (F, P, 3): metres (N, 3).
 
     The largest horizontal distance from the mean position, the highest minus the lowest, and the mean horizontal
-    displacement from frame to frame (0 for a single frame).
+    displacement from frame to frame (0 for a single frame). Frames in which a point `rolls` (F, P) count for its
+    heights alone.
     """
     for n in range(plants.shape[0]):
         p, start, end = plants[n, 0], plants[n, 1], plants[n, 2]
         x = z = way = 0.0
+        count = steps = 0
         low = high = tracks[start, p, 1]
         for f in range(start, end):
-            x, z = x + tracks[f, p, 0], z + tracks[f, p, 2]
             low, high = min(low, tracks[f, p, 1]), max(high, tracks[f, p, 1])
-            if f > start:
+            if rolls[f, p]:
+                continue
+            x, z, count = x + tracks[f, p, 0], z + tracks[f, p, 2], count + 1
+            if f > start and not rolls[f - 1, p]:
                 dx, dz = tracks[f, p, 0] - tracks[f - 1, p, 0], tracks[f, p, 2] - tracks[f - 1, p, 2]
                 way += math.sqrt(dx * dx + dz * dz)
-        x, z = x / (end - start), z / (end - start)
+                steps += 1
+        x, z = x / max(count, 1), z / max(count, 1)
         farthest = 0.0
         for f in range(start, end):
-            dx, dz = tracks[f, p, 0] - x, tracks[f, p, 2] - z
-            farthest = max(farthest, dx * dx + dz * dz)
-        out[n, 0], out[n, 1], out[n, 2] = math.sqrt(farthest), high - low, way / max(end - start - 1, 1)
+            if not rolls[f, p]:
+                dx, dz = tracks[f, p, 0] - x, tracks[f, p, 2] - z
+                farthest = max(farthest, dx * dx + dz * dz)
+        out[n, 0], out[n, 1], out[n, 2] = math.sqrt(farthest), high - low, way / max(steps, 1)
+
+
+@uncounted_jit
+def rolling(tracks, heights, plants, partners, risen, rolls, room):
+    """Mark in `rolls` (F, P) where a point of a foot rolls about its partner, and neither stands nor slides itself.
+
+    It is more than `risen` metres above its lowest in its plant, a row (point, start, end), while the partner, which is
+    planted too, is not, and is nearer to its own mean place. heights (F, P): metres over the ground. partners (P,): the
+    other point of the foot, −1: none. room: (2, F, P), how far points are from their mean places, and above their
+    lowest.
+    """
+    room[:] = np.inf
+    rolls[:] = False
+    for n in range(plants.shape[0]):
+        p, start, end = plants[n, 0], plants[n, 1], plants[n, 2]
+        x = z = 0.0
+        lowest = np.inf
+        for f in range(start, end):
+            x, z = x + tracks[f, p, 0] / (end - start), z + tracks[f, p, 2] / (end - start)
+            lowest = min(lowest, heights[f, p])
+        for f in range(start, end):
+            room[0, f, p] = math.hypot(tracks[f, p, 0] - x, tracks[f, p, 2] - z)
+            room[1, f, p] = heights[f, p] - lowest
+    for n in range(plants.shape[0]):
+        p, start, end = plants[n, 0], plants[n, 1], plants[n, 2]
+        q = partners[p]
+        if q < 0:
+            continue
+        for f in range(start, end):
+            if room[1, f, p] > risen >= room[1, f, q] and room[0, f, p] > room[0, f, q]:
+                rolls[f, p] = True
 
 
 @strict_jit
@@ -187,5 +224,11 @@ WARMUP = {
         _tracks(), np.zeros((1, 1), bool), np.zeros(1, np.int64), 30.0, np.zeros(5), np.zeros(7)
     ),
     "source_counts": lambda: (_tracks(), _tracks(), 30.0, np.zeros(2), np.zeros(4)),
-    "plant_errors": lambda: (np.zeros((1, 1, 3)), np.zeros((1, 3), np.int64), np.zeros((1, 3))),
+    "plant_errors": lambda: (
+        np.zeros((1, 1, 3)), np.zeros((1, 1), bool), np.zeros((1, 3), np.int64), np.zeros((1, 3))
+    ),
+    "rolling": lambda: (
+        np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros((1, 3), np.int64), np.zeros(1, np.int64), 0.0,
+        np.zeros((1, 1), bool), np.zeros((2, 1, 1)),
+    ),
 }  # fmt: skip

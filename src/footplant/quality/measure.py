@@ -18,6 +18,7 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant, find_contacts, known_contacts
 from footplant.contacts.ground import Ground, as_ground
 from footplant.contacts.moving_ground import MovingGround
+from footplant.contacts.settings import StillnessSettings
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -38,6 +39,12 @@ from footplant.wording import counted
 
 STATIONARY = 1e-3
 """Body heights per s² and s³; acceleration and jerk below this are rounding errors of a character that stands still."""
+RISEN = StillnessSettings().near
+"""Body heights above its lowest place in a contact, beyond the noise, from which a point is off the ground (1.8 mm)."""
+PARTNERS = {
+    "left_heel": "left_ball", "left_ball": "left_heel", "right_heel": "right_ball", "right_ball": "right_heel",
+}  # fmt: skip
+"""The other point that a foot stands on."""
 
 Source = Clip | tuple[Motion, Character] | tuple[Motion, Character, Contacts | None]
 
@@ -53,7 +60,10 @@ class PlantQuality:
     end: int
     """First frame after it."""
     drift: float
-    """Largest horizontal distance of the point from its mean position over the contact, mm."""
+    """Largest horizontal distance of the point from its mean position over the contact, mm.
+
+    Contacts that are found in the motion itself: without frames in which the point has risen and rolls about the other
+    point of its foot, which stands more steadily."""
     height_band: float
     """Largest minus smallest height over the contact, mm."""
     skate_speed: float
@@ -231,7 +241,9 @@ def _measure(
     expected = contacts or (own if source is None else source.contacts)
     floor = as_ground(ground) if ground is not None else own.ground if own.plants else expected.ground
     tracks = Tracks.of(kinematics, character, floor)
-    plants = _measure_plants(tracks, expected, own if source is not None else None, motion.fps)
+    # heels that rise slowly over a planted ball are found to stand for a while
+    risen = RISEN * character.height + 3.0 * own.noise if expected is own else np.inf
+    plants = _measure_plants(tracks, expected, own if source is not None else None, motion.fps, risen)
     drifts = np.array([plant.drift for plant in plants])
     errors = [e for plant in plants for e in (plant.start_error, plant.end_error) if e is not None]
     stance = tracks.stance(expected)
@@ -329,17 +341,28 @@ def _aligned(against: Source, fps: float) -> _Aligned:
     return _Aligned(Kinematics(motion), character, known_contacts(contacts, (motion, character)))
 
 
-def _measure_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps: float) -> list[PlantQuality]:
-    """Measure each contact on our own points; with `own`, compare its timing with the contacts found there."""
-    from footplant.kernels.measures import plant_errors
+def _measure_plants(
+    tracks: Tracks, contacts: Contacts, own: Contacts | None, fps: float, risen: float
+) -> list[PlantQuality]:
+    """Measure each contact on our own points; with `own`, compare its timing with the contacts found there.
+
+    risen: metres; a point that is higher above its lowest place may roll about the other point of its foot.
+    """
+    from footplant.kernels.measures import plant_errors, rolling
 
     frames = len(tracks.places)
     if any(plant.start < 0 for plant in contacts.plants):
         raise MotionError(f"expected contacts from frame 0 on, got {min(plant.start for plant in contacts.plants)}")
     plants = [p for p in contacts.plants if p.point in tracks.names and p.start < min(p.end, frames)]
     rows = [(tracks.names.index(plant.point), plant.start, min(plant.end, frames)) for plant in plants]
-    table = np.empty((len(plants), 3))
-    plant_errors(tracks.places, np.array(rows, np.int64).reshape(-1, 3), table)
+    table, spans = np.empty((len(plants), 3)), np.array(rows, np.int64).reshape(-1, 3)
+    rolls = np.zeros(tracks.heights.shape, bool)
+    if np.isfinite(risen):
+        columns = [tracks.columns([PARTNERS.get(name, "")]) for name in tracks.names]
+        partners = np.array([column[0] if column else -1 for column in columns])
+        room = np.empty((2, *tracks.heights.shape))
+        rolling(tracks.places, tracks.heights, spans, partners, risen, rolls, room)
+    plant_errors(tracks.places, rolls, spans, table)
     actual = None if own is None else {point: own.intervals(point) for point in own.points}
     return [
         PlantQuality(
