@@ -21,6 +21,7 @@ from footplant.geometry import Ball, Box, Capsule, HeightField, Plane
 from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.kinematics import Kinematics
 from footplant.live.puppeteer import PerformerFrame, Puppeteer
+from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.puppet import PuppetEngine, PuppetMotion
 from footplant.transfer import transfer
@@ -43,6 +44,51 @@ def test_planted_feet_hold_while_they_matter_fully(name, who):
     _, target, found, kinematics = played(name, who)
     assert (found.scene[:, 2:] >= 1.0).mean() > 0.2
     assert 0.0 < measured.drift(samples.make(name).contacts, found, measured.feet(kinematics, target)) < 0.005
+
+
+def rocking(height: float) -> tuple[Character, Motion]:
+    """A performer that stands, rises from its heels by metres on average within a quarter second, and comes back."""
+    clip, fps = samples.load("punch"), 120.0
+    pose, contacts = clip.motion[:1], clip.character.contacts
+    at = Kinematics(pose)
+    balls, heels = (
+        np.mean([at.point(contacts[f"{side}_{point}"])[0] for side in ("left", "right")], axis=0)
+        for point in ("ball", "heel")
+    )
+    seconds = np.arange(360) / fps
+    up = np.clip(4.0 * (seconds - 1.0), 0.0, 1.0) - np.clip(4.0 * (seconds - 2.0), 0.0, 1.0)
+    along = (balls - heels) * (1.0, 0.0, 1.0)
+    arm = float(np.linalg.norm(along))
+    turn = rotation.exp(np.outer(up * up * (3.0 - 2.0 * up) * height / arm, np.cross((0.0, 1.0, 0.0), along / arm)))
+    rotations = np.tile(pose.rotations, (360, 1, 1))
+    rotations[:, 0] = rotation.multiply(turn, rotations[:, 0])
+    root = balls + rotation.rotate(turn, np.tile(pose.root - balls, (360, 1)))
+    return clip.character, Motion(pose.skeleton, root, rotations, fps)
+
+
+@pytest.mark.parametrize("who", TARGETS)
+def test_heels_and_balls_that_rise_a_little_stay_on_the_floor(who):
+    performer, motion = rocking(0.008)
+    target = samples.load_character(who)
+    found = Kinematics(PuppetEngine(performer, target).play(motion).motion)
+    theirs = measured.feet(Kinematics(motion), performer)
+    assert np.ptp(theirs["right_heel"][:, 1]) > 0.014
+    for name, places in measured.feet(found, target).items():
+        if not name.endswith("toe"):
+            assert np.linalg.norm(places[60:] - places[60], axis=1).max() < 0.003, name
+
+
+def test_what_stands_is_pushed_out_of_the_ground_straight_up_and_the_rest_without_a_jump():
+    from footplant.solve.ik.puppet._limbs import drawn_out
+
+    places = []
+    for angle in np.radians(np.arange(20.0, 90.0, 0.5)):
+        hip = (np.cos(angle), np.sin(angle), 0.0)
+        assert drawn_out(0.01, (0.0, 1.0, 0.0), (0.0, 0.0, 0.0), hip, 0.0) == pytest.approx((0.0, 0.01, 0.0))
+        places.append(drawn_out(0.01, (0.0, 1.0, 0.0), (0.0, 0.0, 0.0), hip, 1.0))
+    assert np.array(places)[:, 1] == pytest.approx(0.01)
+    assert np.abs(np.diff(np.array(places)[:, 0])).max() < 1e-3
+    assert np.max(np.array(places)[:, 0]) > 0.005
 
 
 def test_a_figure_that_plays_itself_moves_as_it_did():

@@ -424,6 +424,14 @@ def turn_vertebra(puppet, joint, turn, work):
 
 
 @uncounted_jit
+def make_way(sign, limbs, work):
+    """Shift the goals of the feet by what they made way for each other in the frame before, or back (sign −1)."""
+    for foot in range(2):
+        for k in range(3):
+            work.goals[2 + foot, k] += sign * limbs.apart[foot, k]
+
+
+@uncounted_jit
 def place_body(target, importance, scene, clock, limbs, work):
     """Compute goals of hands and feet, place the root and bend the body; return the iterations of the body step."""
     tuning = target.stage.tuning
@@ -442,6 +450,8 @@ def place_body(target, importance, scene, clock, limbs, work):
             hand_goal(limb, importance, scene, stage, work)
         else:
             foot_goal(target, limb, importance, scene, clock, limbs, work)
+    # the root must let feet stand where they made way for the other leg
+    make_way(1.0, limbs, work)
     if stage.estimate:
         x, y, z = work.root[0, 0], work.root[0, 1], work.root[0, 2]
         estimate_root(puppet, character, importance, work)
@@ -453,8 +463,10 @@ def place_body(target, importance, scene, clock, limbs, work):
         # hands may lag, feet in stance may not
         ease_root(x, y, z, dt, started, limbs, work, tuning)
         reach_from_root(puppet, character, importance, 2, work, tuning)
-        return iterations
-    return bend_body(target, importance, work)
+    else:
+        iterations = bend_body(target, importance, work)
+    make_way(-1.0, limbs, work)
+    return iterations
 
 
 WARMUP: dict = {}

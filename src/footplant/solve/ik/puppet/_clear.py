@@ -41,7 +41,7 @@ def out_of_scene(target, arm, scene, x, y, z, work):
         )
         depth = soften(-d - tuning[AT.scene_give], tuning[AT.scene_give])
         if depth > 0.0:
-            x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]))
+            x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]), 1.0)
     return x - sx, y - sy, z - sz
 
 

@@ -44,8 +44,8 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
     high = abs(back_y) / (tuning[AT.most_rise] * stage.size)
     speed = max(math.sqrt(square), tuning[AT.trembles] * state[RESTLESS])
     slow = share((speed - tuning[AT.slow]) / (tuning[AT.fast] - tuning[AT.slow]))
-    slow_rise = share((speed - tuning[AT.slow_rise]) / (tuning[AT.fast_rise] - tuning[AT.slow_rise]))
     near = share((importance.nearest[n] - tuning[AT.on_ground]) / (tuning[AT.off_ground] - tuning[AT.on_ground]))
+    slow_rise = share((speed - tuning[AT.slow_rise]) / (tuning[AT.fast_rise] - tuning[AT.slow_rise]))
     part = near * weight ** tuning[AT.fully]
     grips = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[AT.grips])
     # a grip is lost at once and rises slowly
@@ -64,7 +64,7 @@ def hold_points(target, limb, importance, clock, settle, limbs, work):
     sinks = math.exp(-0.6931471805599453 * dt / tuning[AT.sinks])
     for c in range(3):
         n, state, change = first + c, limbs.holds[first - 2 + c], work.scratch[c]
-        held[c] = 0.0
+        held[0, c], held[1, c] = 0.0, 0.0
         change[0], change[1], change[2] = 0.0, 0.0, 0.0
         if character.carriers[n] < 0:
             continue
@@ -81,12 +81,12 @@ def hold_points(target, limb, importance, clock, settle, limbs, work):
         state[BACK] = (1.0 - settle) * (state[BACK] + change[0])
         state[BACK + 1] = (1.0 - settle) * sinks * (state[BACK + 1] + change[1])
         state[BACK + 2] = (1.0 - settle) * (state[BACK + 2] + change[2])
-        held[c] = part
+        held[0, c], held[1, c] = part, part_up
 
 
 @uncounted_jit
 def hold_weight(held, c):
-    """Return the weight of the heel (0), the ball (1) or the toe (2) in the shift of the foot."""
+    """Return the weight of the heel (0), the ball (1) or the toe (2) in the shift of the foot; held: one row of it."""
     weight = held[c] ** 2
     # toes bend, so they count only where the ball is not held
     return FAINT + ((1.0 - held[1]) * weight if c == 2 else weight)
@@ -117,45 +117,44 @@ def hold_foot(target, limb, importance, clock, settle, limbs, work):
     first, goal, turn = 3 * limb - 4, work.goals[limb], work.turned[limb]
     turn[0], turn[1], turn[2], turn[3] = 1.0, 0.0, 0.0, 0.0
     states, held = limbs.holds[first - 2 : first + 1], work.held_points
-    total, mean, moved = 0.0, work.scratch[3], work.scratch[4]
+    total, mean, moved, shift = work.scratch[3], work.scratch[4], work.scratch[5], work.scratch[6]
     for k in range(3):
-        mean[k], moved[k] = 0.0, 0.0
+        total[k], mean[k], moved[k], shift[k] = 0.0, 0.0, 0.0, 0.0
     hold_points(target, limb, importance, clock, settle, limbs, work)
     for c in range(3):
         if carriers[first + c] >= 0:
-            weighs = hold_weight(held, c)
-            total += weighs
             for k in range(3):
+                weighs = hold_weight(held[k % 2], c)
+                total[k] += weighs
                 mean[k] += weighs * states[c, BACK + k]
                 moved[k] += weighs * work.scratch[c, k]
-    if total <= 0.0 or not clock.started:
+    if total[0] <= 0.0 or not clock.started:
         return
     levels = 1.0 - math.exp(-0.6931471805599453 * clock.dt / tuning[AT.levels])
     for c in range(3):
         for k in range(3):
-            back = states[c, BACK + k] + (1.0 - held[c]) * moved[k] / total
-            states[c, BACK + k] = back + (1.0 - held[c]) * levels * (mean[k] / total - back)
+            part = 1.0 - held[k % 2, c]
+            back = states[c, BACK + k] + part * moved[k] / total[k]
+            states[c, BACK + k] = back + part * levels * (mean[k] / total[k] - back)
     w, qx, qy, qz = hold_turn(carriers, first, work.points, states)
-    shift_x, shift_y, shift_z = 0.0, 0.0, 0.0
+    turned = work.scratch[7]
     for c in range(3):
         if carriers[first + c] < 0:
             continue
-        weighs, point = hold_weight(held, c), work.points[first + c]
-        x, y, z = rotate(w, qx, qy, qz, point[0], point[1], point[2])
-        shift_x += weighs * (states[c, BACK] + point[0] - x) / total
-        shift_y += weighs * (states[c, BACK + 1] + point[1] - y) / total
-        shift_z += weighs * (states[c, BACK + 2] + point[2] - z) / total
+        point = work.points[first + c]
+        turned[0], turned[1], turned[2] = rotate(w, qx, qy, qz, point[0], point[1], point[2])
+        for k in range(3):
+            shift[k] += hold_weight(held[k % 2], c) * (states[c, BACK + k] + point[k] - turned[k]) / total[k]
     for c in range(3):
         if carriers[first + c] < 0:
             continue
-        point, state, part = work.points[first + c], states[c], 1.0 - held[c]
-        x, y, z = rotate(w, qx, qy, qz, point[0], point[1], point[2])
-        # points that are not held follow the foot
-        state[BACK] += part * (shift_x + x - point[0] - state[BACK])
-        state[BACK + 1] += part * (shift_y + y - point[1] - state[BACK + 1])
-        state[BACK + 2] += part * (shift_z + z - point[2] - state[BACK + 2])
-        point[0], point[1], point[2] = x, y, z
-    goal[0], goal[1], goal[2] = goal[0] + shift_x, goal[1] + shift_y, goal[2] + shift_z
+        point, state = work.points[first + c], states[c]
+        turned[0], turned[1], turned[2] = rotate(w, qx, qy, qz, point[0], point[1], point[2])
+        for k in range(3):
+            # points that are not held follow the foot
+            state[BACK + k] += (1.0 - held[k % 2, c]) * (shift[k] + turned[k] - point[k] - state[BACK + k])
+            point[k] = turned[k]
+    goal[0], goal[1], goal[2] = goal[0] + shift[0], goal[1] + shift[1], goal[2] + shift[2]
     turn[0], turn[1], turn[2], turn[3] = w, qx, qy, qz
     now = work.captured[end]
     now[0], now[1], now[2], now[3] = multiply(w, qx, qy, qz, now[0], now[1], now[2], now[3])

@@ -153,10 +153,11 @@ def bend_to(puppet, character, limb, easy, firm, goal, work, tuning):
 
 
 @uncounted_jit
-def drawn_out(depth, normal, point, joint):
+def drawn_out(depth, normal, point, joint, free):
     """Return a point at a depth in a surface, moved out towards the joint that its limb hangs on.
 
-    Where that leads along the surface rather than out of it, along the normal.
+    Where that leads along the surface rather than out of it, along the normal; and so by 1 − free: what stands must not
+    follow its hip.
     """
     nx, ny, nz = normal
     x, y, z = point
@@ -164,10 +165,13 @@ def drawn_out(depth, normal, point, joint):
     hx, hy, hz = sx - x, sy - y, sz - z
     length = max(math.sqrt(hx * hx + hy * hy + hz * hz), 1e-9)
     slope = (hx * nx + hy * ny + hz * nz) / length
-    if slope > 0.5:
-        depth = depth / (slope * length)
-        return x + depth * hx, y + depth * hy, z + depth * hz
-    return x + depth * nx, y + depth * ny, z + depth * nz
+    # every mixture of the two ends on the surface
+    ray = free * (1.0 - share(4.0 * slope - 2.0)) / max(slope * length, 1e-9) if slope > 0.5 else 0.0
+    straight = 1.0 - ray * slope * length
+    return (
+        x + depth * (ray * hx + straight * nx), y + depth * (ray * hy + straight * ny),
+        z + depth * (ray * hz + straight * nz),
+    )  # fmt: skip
 
 
 @uncounted_jit
@@ -194,7 +198,7 @@ def leg(target, limb, importance, scene, clock, limbs, work):
             depth = soften(-d - tuning[AT.scene_give], tuning[AT.scene_give])
             if depth > 0.0:
                 s = work.positions[0, upper]
-                x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]))
+                x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]), 1.0 - grip_of(limb, limbs))
     there, state = work.scratch[7], limbs.feet[limb - 2]
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
     low = share((least - tuning[AT.foot_low]) / (tuning[AT.foot_high] - tuning[AT.foot_low]))

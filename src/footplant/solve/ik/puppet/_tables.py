@@ -226,7 +226,7 @@ class Work(NamedTuple):
     reached: NDArray
     """(2, 3) elbow and wrist (knee and ankle) of a posed limb, metres."""
     held_points: NDArray
-    """(3,) how firmly heel, ball and toe of a foot are held, 0 to 1."""
+    """(2, 3) how firmly heel, ball and toe of a foot are held over the ground and vertically, 0 to 1."""
     turned: NDArray
     """(4, 4) rotation of each limb's end from the captured one."""
     firm: NDArray
@@ -258,7 +258,7 @@ def new_work(performer: int, target: int, vertebrae: int) -> Work:
         np.zeros((8, 3)), np.zeros(8), np.zeros(8, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3, 4)),
         np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((unknowns, unknowns)),
         np.zeros((unknowns, unknowns)), np.zeros((4, unknowns)), np.zeros((target, 3)), np.zeros(3),
-        np.zeros((2, 3)), np.zeros(3),
+        np.zeros((2, 3)), np.zeros((2, 3)),
         np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)), np.zeros(2), np.zeros(2), np.zeros((2, 5)),
     )  # fmt: skip
 
