@@ -41,6 +41,7 @@ from footplant.feet.steps import (
     without_overlap,
 )
 from footplant.feet.tiptoe import balls_above_toes, plants_at_toe_tips, with_toe_tips
+from footplant.feet.turning_feet import with_turning_feet
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Report, Solution, Status, Stopwatch
@@ -126,6 +127,8 @@ def retarget(
     if target is not given:
         plants = plants_at_toe_tips(plants, given, target, copied)
     plants = balls_above_toes(plants, target, copied, stage.ground, stage.snap) if not stage.guessed else plants
+    if method is None and not copy and can_plant(target):
+        plants = with_turning_feet(plants, target, source, clip.character)
     plants = without_overlap(plants, clip.motion.fps)
     if stage.guessed:
         stage = replace(

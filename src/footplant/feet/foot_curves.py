@@ -1,8 +1,8 @@
 """What a foot does over a whole clip: its rotation, and where its ankle is while heel or ball are planted.
 
 A step is one rigid thing. While heel and ball are planted the foot lies on both, flat on the ground where the reference
-is about flat; while one of them is planted it pivots about it, the other end above the ground; otherwise it turns as
-the reference does. The rotation vectors x(t) that correct the reference are one smooth curve:
+is about flat; while one of them is planted it pivots about it, the other end above the ground; while the point under
+the ankle is planted it lies as it does before or after, and yaws; otherwise it turns as the reference does. The rotation vectors x(t) that correct the reference are one smooth curve:
 
     minimise Σ_t |x|² + (τf)⁴|D²x|² + 2(τf)²|D¹x|²   subject to x = what the plants ask.
 
@@ -25,7 +25,7 @@ from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground, normal_of
 from footplant.errors import SkeletonError
 from footplant.geometry import Plane
-from footplant.humanoid.sole import foot_outline
+from footplant.humanoid.sole import foot_outline, under_ankle
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, MovingPoint, Point
 from footplant.solve.legs import LEG_SETTINGS, FootCurve
@@ -96,9 +96,11 @@ def foot_curve(
         raise SkeletonError(f"expected {', '.join(parts)} of the {side} foot of {character.name!r}, got none of them")
     back = rotation.inverse(reference)
     arms = {part: rotation.rotate(back, kinematics.point(point) - ankles) for part, point in points.items()}
-    held = {
-        part: _held(plants, points.get(part), frames, fps, settings.crossfade) for part in ("heel", "ball")
-    }  # fmt: skip
+    ends = {part: points.get(part) for part in ("heel", "ball")}
+    turning = under_ankle(character, side)
+    if turning is not None:
+        ends["sole"] = turning[0]
+    held = {part: _held(plants, point, frames, fps, settings.crossfade) for part, point in ends.items()}
     given = {} if allowed is None else {name: broadcast(depth, (frames,), name) for name, depth in allowed.items()}
     depths = {
         part: np.broadcast_to(np.minimum(given.get(f"{side}_{part}", 0.0), -settings.depth), frames) for part in points
@@ -107,11 +109,12 @@ def foot_curve(
         kinematics, character, foot, reference, arms, held, ground, depths, within, levelled, edges, settings
     )
     places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)
-    total = held["heel"][1] + held["ball"][1]
+    total = np.sum([share for _, share in held.values()], axis=0)
     for part, (place, share) in held.items():
-        on = share > 0.0
-        if on.any():
-            goal = place[on] - rotation.rotate(turned[on], arms[part][on])
+        on, point = share > 0.0, ends[part]
+        if on.any() and point is not None:
+            arm = arms[part] if part in arms else rotation.rotate(back, kinematics.point(point) - ankles)
+            goal = place[on] - rotation.rotate(turned[on], arm[on])
             places[on] += (share[on] / total[on])[:, None] * goal
             planted |= on
     below = np.array([rotation.rotate(turned, arm) for part, arm in arms.items() if part in parts])
@@ -209,19 +212,26 @@ def _turned(
     frames, slow = len(reference), max(settings.turn_time * kinematics.motion.fps, LEG_SETTINGS.least_frames)
     (heels, on_heel), (balls, on_ball) = held["heel"], held["ball"]
     lying = (on_heel > 0.0) & (on_ball > 0.0)
+    turning = (held["sole"][1] > 0.0) & ~lying if "sole" in held else np.zeros(frames, bool)
     squares = np.tile(np.eye(3), (frames, 1, 1))
-    vectors, sole = np.zeros((frames, 3)), arms["ball"] - arms["heel"]
+    vectors, sole, flat = np.zeros((frames, 3)), arms["ball"] - arms["heel"], None
     if lying.any():
         wanted = _lying(character, foot, reference, sole, balls - heels, lying, ground, heels, settings)
         if levelled:
             reference = _levelled(character, foot, reference, wanted, lying)
         squares[lying] += HARD * np.eye(3)
         vectors[lying] += HARD * rotation.log(rotation.multiply(wanted, rotation.inverse(reference[lying])))
+        if turning.any():
+            flat = _Flat.between(wanted, lying, turning, ground, held["sole"][0])
+            off = rotation.log(rotation.multiply(flat.laid(reference[turning]), rotation.inverse(reference[turning])))
+            level = np.eye(3) - flat.normals[:, :, None] * flat.normals[:, None, :]
+            squares[turning] += HARD * level
+            vectors[turning] += HARD * np.einsum("nij,nj->ni", level, off)
     across = rotation.cross(rotation.rotate(reference, sole), rotation.AXES["y"])
     across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
     if within is not None:
         on_one = ((on_heel > 0.0) | (on_ball > 0.0)) & ~lying
-        free = ~lying if edges else ~(lying | on_one)
+        free = ~(lying | turning) if edges else ~(lying | turning | on_one)
         _add_limits(squares, vectors, reference, *within, free, np.where(on_one[:, None], across, 0.0), settings)
     x = _smooth(squares, vectors, slow)
     # one end planted: the other stays above the ground
@@ -254,7 +264,36 @@ def _turned(
     turned = rotation.multiply(rotation.exp(x), reference)
     if lying.any():
         turned[lying] = wanted
+    if flat is not None:
+        turned[turning] = flat.laid(turned[turning])
     return turned
+
+
+@dataclass(frozen=True, eq=False)
+class _Flat:
+    """How a foot that turns in place lies on the ground: as it does before and after."""
+
+    ups: NDArray
+    """(n, 3) directions in the foot's frame that are along the ground's normal."""
+    normals: NDArray
+    """(n, 3) those normals, world."""
+
+    @classmethod
+    def between(cls, wanted: NDArray, lying: NDArray, turning: NDArray, ground: Ground, places: NDArray) -> _Flat:
+        """Return it for frames that turn, from the rotations (m, 4) of those that lie."""
+        rows, own = np.flatnonzero(turning), np.flatnonzero(lying)
+        normals = normal_of(ground, places[rows][:, ::2])
+        # the nearest frames that lie, where the normal is taken to be the same
+        after = np.clip(np.searchsorted(own, rows), 1, len(own) - 1) if len(own) > 1 else np.zeros(len(rows), int)
+        before = np.maximum(after - 1, 0)
+        share = np.clip((rows - own[before]) / np.maximum(own[after] - own[before], 1), 0.0, 1.0)[:, None]
+        ups = [rotation.rotate(rotation.inverse(wanted[other]), normals) for other in (before, after)]
+        mixed = (1.0 - share) * ups[0] + share * ups[1]
+        return cls(mixed / np.linalg.norm(mixed, axis=1, keepdims=True), normals)
+
+    def laid(self, rotations: NDArray) -> NDArray:
+        """Return rotations (n, 4) with the least turn that lays them down."""
+        return rotation.multiply(rotation.between(rotation.rotate(rotations, self.ups), self.normals), rotations)
 
 
 def _add_limits(

@@ -18,6 +18,7 @@ from footplant.feet.foot_curves import SOLE, foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
 from footplant.feet.steps import with_foot_length
 from footplant.humanoid.limits import clamp_to_limits
+from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
@@ -370,10 +371,11 @@ def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, characte
 
 
 def _planted(plants: Sequence[Footplant], character: Character, frames: int) -> NDArray:
-    """Return whether heel or ball of each foot are planted (2, F)."""
+    """Return whether each foot is planted (2, F): its heel, its ball or the point under its ankle."""
     planted = np.zeros((2, frames), bool)
     for s, side in enumerate(SIDES):
         points = [character.contacts.get(f"{side}_{part}") for part in ("heel", "ball")]
+        points += [sole[0]] if (sole := under_ankle(character, side)) is not None else []
         for plant in plants:
             if plant.point in points and plant.frames:
                 planted[s, np.asarray(plant.frames)] = True

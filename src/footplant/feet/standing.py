@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from footplant.constraints import Footplant
 from footplant.constraints.plants import Plants, is_simple_plant
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround
+from footplant.humanoid.sole import under_ankle
 from footplant.skeleton import Character, Point
 
 
@@ -51,6 +52,7 @@ class FootSupport:
     def share_on(self, side: str, ground: Ground, near: float) -> NDArray:
         """Return (F,) the activation of the ball's footplants on the ground, that is, less than `near` metres above it.
 
+        Those of the point under the ankle, on which a foot lies, hold the ball down too.
         Footplants without a fixed place count as on the ground, as do those overlapping with the heel's (a whole foot
         on an object), and all of them on a ground that is itself interpolated between contacts.
         """
@@ -61,9 +63,9 @@ class FootSupport:
 
     def _find_share_on(self, side: str, ground: Ground, near: float) -> NDArray:
         ball = self._character.contacts[f"{side}_ball"]
-        own = self._numbers(ball)
+        own, turning = self._numbers(ball), self._turning(side)
         if not own or isinstance(ground, InterpolatedGround | LoweredGround):
-            return self.share(ball)
+            return self._share_of([*own, *turning])
         places = np.array([np.zeros(3) if (p := self._plants[n].place) is None else p for n in own], float)
         on = places[:, 1] - ground.height(places[:, ::2]) < near
         heels = [self._plants[n].frames for n in self._numbers(self._character.contacts.get(f"{side}_heel"))]
@@ -72,12 +74,12 @@ class FootSupport:
             for number, lies in zip(own, on.tolist())
             if lies or (plant := self._plants[number]).place is None or any(_meet(plant.frames, heel) for heel in heels)
         ]
-        return self.share(ball) if len(kept) == len(own) else self._share_of(kept)
+        return self._share_of([*kept, *turning])
 
     def together(self, side: str) -> tuple[NDArray, NDArray, NDArray]:
         """Return frames (K,) at which heel and ball are both active, the smaller activation, and the rise of the heel.
 
-        The rise is the height of the heel's footplant above the ball's, metres; NaN where one has no fixed place.
+        A footplant of the point under the ankle is active for both, at the same height. The rise is the height of the heel's footplant above the ball's, metres; NaN where one has no fixed place.
         """
         if side not in self._pairs:
             self._pairs[side] = self._find_together(side)
@@ -99,8 +101,14 @@ class FootSupport:
                 known = heel is not None and ball is not None
                 rise = float(np.asarray(heel)[1] - np.asarray(ball)[1]) if known else np.nan
                 found.append((rows, np.minimum(at_heel[own], at_ball[others]), np.full(len(rows), rise)))
+        found += [(*self._at_work[n], np.zeros(len(self._at_work[n][0]))) for n in self._turning(side)]
         rows, both, planned = (np.concatenate(parts) for parts in zip(*found))
         return rows, both, planned
+
+    def _turning(self, side: str) -> list[int]:
+        """Return the footplants of the point under an ankle."""
+        sole = under_ankle(self._character, side)
+        return [] if sole is None else self._numbers(sole[0])
 
     def _numbers(self, point: Point | None) -> list[int]:
         return [] if point is None else self._of.get(point, [])

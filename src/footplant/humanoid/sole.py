@@ -140,6 +140,36 @@ def _has_tip(skeleton: Skeleton, positions: NDArray, rotations: NDArray, toes: i
     return bool((np.linalg.norm(below - positions[toes], axis=1) > SETTINGS.shortest_bone * leg).any())
 
 
+_UNDER_ANKLE: WeakKeyDictionary[Character, dict[str, tuple[Point, float] | None]] = WeakKeyDictionary()
+
+
+def under_ankle(character: Character, side: str) -> tuple[Point, float] | None:
+    """Return the point of a sole under the ankle, and its share of the way from heel to ball. Cached.
+
+    None where the ankle is not over the sole, or the sole's points move inside the foot.
+    """
+    cached = _UNDER_ANKLE.setdefault(character, {})
+    if side not in cached:
+        cached[side] = _find_under_ankle(character, side)
+    return cached[side]
+
+
+def _find_under_ankle(character: Character, side: str) -> tuple[Point, float] | None:
+    roles, ends = character.require_roles(), [character.contacts.get(f"{side}_{part}") for part in ("heel", "ball")]
+    foot = roles.get(f"{side}_foot")
+    if foot is None or any(type(end) is not Point for end in ends):
+        return None
+    positions, rotations = reference_world(character.skeleton, roles)
+    heel, ball = (
+        positions[end.joint] + rotation.rotate(rotations[end.joint], np.array(end.offset)) for end in ends if end
+    )
+    along = (ball - heel) * [1.0, 0.0, 1.0]
+    share = float((positions[foot] - heel) @ along / max(float(along @ along), 1e-12))
+    if not 0.0 < share < 1.0:
+        return None
+    return _point(positions, rotations, foot, heel + share * (ball - heel)), share
+
+
 _OUTLINES: WeakKeyDictionary[Character, dict[str, tuple[Point, ...]]] = WeakKeyDictionary()
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.constraints import Footplant
+from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
 from footplant.quality.balance import MOST_UNLOADED, WIDTH, zero_moment_points
 from footplant.quality.robot import GRAVITY, nearest_in_support
@@ -208,8 +209,10 @@ def _support(
         tip = front if toe is None else kinematics.point(toe)
         line = (tip - kinematics.point(heel))[:, ::2]
         across = 0.5 * WIDTH * np.stack([line[:, 1], -line[:, 0]], axis=1)
+        sole = under_ankle(character, side)
+        under = None if sole is None else sole[0]
         for plant in plants:
-            if plant.point not in (heel, ball) or plant.place is None or not plant.frames:
+            if plant.point not in (heel, ball, under) or plant.place is None or not plant.frames:
                 continue
             own = np.asarray(plant.frames)
             own = own[(own >= 0) & (own < frames)]
@@ -217,6 +220,10 @@ def _support(
             ends = [np.zeros((len(own), 2))]
             if plant.point == ball:
                 ends.append((tip - front)[own][:, ::2])
+            elif plant.point == under:
+                # the whole foot lies: its heel and its tip
+                at = kinematics.point(under)
+                ends = [(end - at)[own][:, ::2] for end in (kinematics.point(heel), tip)]
             free = counts[own] + 2 * len(ends) <= corners.shape[1]
             own, ends = own[free], [end[free] for end in ends]
             for end in ends:
