@@ -14,6 +14,7 @@ from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, lower_to_soles
 from footplant.contacts.stillness import lead_in_frames
+from footplant.contacts.turning import turns_in_place
 from footplant.edits.puppet import PUPPET, puppet
 from footplant.errors import ConstraintError, MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
@@ -128,7 +129,8 @@ def retarget(
         plants = plants_at_toe_tips(plants, given, target, copied)
     plants = balls_above_toes(plants, target, copied, stage.ground, stage.snap) if not stage.guessed else plants
     if method is None and not copy and can_plant(target):
-        plants = with_turning_feet(plants, target, source, clip.character)
+        turns = turns_in_place(contacts, source, clip.character)
+        plants = with_turning_feet(plants, target, turns, source, clip.character)
     plants = without_overlap(plants, clip.motion.fps)
     if stage.guessed:
         stage = replace(

@@ -2,7 +2,8 @@
 
 A step is one rigid thing. While heel and ball are planted the foot lies on both, flat on the ground where the reference
 is about flat; while one of them is planted it pivots about it, the other end above the ground; while the point under
-the ankle is planted it lies as it does before or after, and yaws; otherwise it turns as the reference does. The rotation vectors x(t) that correct the reference are one smooth curve:
+the ankle is planted it lies as it does before or after, and yaws; otherwise it turns as the reference does. The
+rotation vectors x(t) that correct the reference are one smooth curve:
 
     minimise Σ_t |x|² + (τf)⁴|D²x|² + 2(τf)²|D¹x|²   subject to x = what the plants ask.
 

@@ -79,7 +79,8 @@ class FootSupport:
     def together(self, side: str) -> tuple[NDArray, NDArray, NDArray]:
         """Return frames (K,) at which heel and ball are both active, the smaller activation, and the rise of the heel.
 
-        A footplant of the point under the ankle is active for both, at the same height. The rise is the height of the heel's footplant above the ball's, metres; NaN where one has no fixed place.
+        A footplant of the point under the ankle is active for both, at the same height. The rise is the height of the
+        heel's footplant above the ball's, metres; NaN where one has no fixed place.
         """
         if side not in self._pairs:
             self._pairs[side] = self._find_together(side)

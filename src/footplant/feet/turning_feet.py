@@ -1,185 +1,218 @@
-"""Feet that turn in place: the point of the sole under the ankle stands still, and the foot lies flat and yaws about it.
-
-Contact detection looks at heel and ball. A foot that stands and then turns lets go of its ball, and the heel, which
-moves by a few millimetres, is held alone; the ankle, which stands still in the source, is dragged around it.
-"""
+"""Footplants of feet that turn in place (`contacts.turning`): the point of the sole under the ankle is held."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant.constraints import Footplant
-from footplant.contacts.settings import StillnessSettings
+from footplant.contacts.turning import Piece, Turn, pieces_of
 from footplant.feet.steps import STEP_SETTINGS
 from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
-from footplant.skeleton import Character, Point
-
-FLAT = 0.015
-"""Body heights by which the rise of the heel over the ball may differ from where the foot lies. Of 14 feet that turn in
-place, 0.008 holds 6, 0.015 and 0.03 hold 11; 0.03 also lays down the foot of someone who stands on a heel."""
+from footplant.skeleton import Character
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A part of the clip over which the same plants hold a foot; -1: none."""
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """Where a foot that lies goes: turned about a point of the ground, and moved."""
 
-    start: int
-    end: int
-    heel: int
-    ball: int
+    about: NDArray
+    """(3,) metres."""
+    to: NDArray
+    """(3,) metres."""
+    angle: float
+    """Radians about the vertical."""
 
-    @property
-    def lies(self) -> bool:
-        """Whether heel and ball are planted."""
-        return self.heel >= 0 and self.ball >= 0
+    def __call__(self, place: NDArray) -> NDArray:
+        """Return where a place (3,) goes."""
+        x, y, z = place - self.about
+        c, s = math.cos(self.angle), math.sin(self.angle)
+        return self.to + np.array([c * x + s * z, y, c * z - s * x])
+
+
+@dataclass(frozen=True, eq=False)
+class _Lying:
+    """A step: a foot that lies, and pivots about its heel or its ball before, after and in between."""
+
+    pieces: list[int]
+    frames: int
+    first: NDArray
+    """(3,) metres; the point under the ankle where it first lies."""
+    last: NDArray
+    """(3,) metres; where it last lies."""
+    off: float
+    """Radians about the vertical by which the source's foot is turned against the plants."""
+
+    @classmethod
+    def of(
+        cls, numbers: list[int], pieces: Sequence[Piece], plants: Sequence[Footplant], share: float, line: NDArray
+    ) -> _Lying:
+        """Return the step of some pieces; line: (F, 3) from the source's heel to its ball."""
+        lying = [pieces[n] for n in numbers if pieces[n].lies]
+        heels, balls = (
+            np.array([plants[getattr(piece, end)].place for piece in lying], float) for end in ("heel", "ball")
+        )
+        under, own = heels + share * (balls - heels), np.concatenate([line[p.start : p.end] for p in lying])
+        lengths = [piece.end - piece.start for piece in lying]
+        along = np.average(balls - heels, axis=0, weights=lengths)
+        off = _heading(np.mean(own, axis=0)) - _heading(along)
+        return cls(numbers, sum(lengths), under[0], under[-1], off)
 
 
 def with_turning_feet(
-    plants: Sequence[Footplant], target: Character, source: Kinematics, character: Character
+    plants: Sequence[Footplant], target: Character, turns: Sequence[Turn], source: Kinematics, character: Character
 ) -> tuple[Footplant, ...]:
-    """Return the target's footplants, with those of heels replaced where a foot of the source turns in place.
+    """Return the target's footplants, with those of heels replaced where the source's feet turn in place.
 
-    A foot turns where its heel alone is planted, next to frames in which it lies on heel and ball, is as flat as there,
-    and its ankle is stiller than its heel. There a plant holds the point under the ankle, where it is in those frames;
-    times of lying before and after a turn share it.
+    There a plant holds the point under the ankle, where it is while the foot lies before and after: these times share
+    that place, each in its own direction.
     """
     found = tuple(plants)
     for side in ("left", "right"):
-        names = (f"{side}_heel", f"{side}_ball", f"{side}_foot")
-        if all(name in character.contacts for name in names[:2]) and names[2] in character.require_roles():
-            found = _with_turns(found, target, side, source, character)
+        own = [turn for turn in turns if turn.side == side]
+        if own and under_ankle(target, side) is not None:
+            found = _with_turns(found, target, side, own, source, character)
     return found
 
 
 def _with_turns(
-    plants: tuple[Footplant, ...], target: Character, side: str, source: Kinematics, character: Character
-) -> tuple[Footplant, ...]:
-    sole = under_ankle(target, side)
-    if sole is None:
-        return plants
-    point, share = sole
-    heel, ball = (target.contacts[f"{side}_{part}"] for part in ("heel", "ball"))
-    held = [
-        {number: plant for number, plant in enumerate(plants) if plant.point == end and plant.place is not None}
-        for end in (heel, ball)
-    ]
-    pieces = _pieces(*held, len(source.motion))
-    tracks = (
-        source.positions[:, character.require_roles()[f"{side}_foot"]],
-        source.point(character.contacts[f"{side}_heel"]),
-        source.point(character.contacts[f"{side}_ball"]),
-    )
-    window = round(StillnessSettings().depth * source.motion.fps)
-    turns = [
-        not piece.lies and piece.heel >= 0 and _turns(pieces, number, tracks, window, FLAT * character.height)
-        for number, piece in enumerate(pieces)
-    ]
-    moved: dict[int, NDArray] = {}
-    for first, last in _groups(pieces, turns):
-        lying = [number for number in range(first, last) if pieces[number].lies]
-        places = np.array(
-            [
-                (1.0 - share) * np.asarray(plants[pieces[n].heel].place)
-                + share * np.asarray(plants[pieces[n].ball].place)
-                for n in lying
-            ]
-        )
-        place = np.average(places, axis=0, weights=[pieces[n].end - pieces[n].start for n in lying])
-        if np.linalg.norm(places - place, axis=1).max() < STEP_SETTINGS.same_place:
-            moved |= {number: place for number in range(first, last) if turns[number]}
-            moved |= {number: place - own for number, own in zip(lying, places)}
-    if not any(turns[number] for number in moved):
-        return plants
-    return _replaced(plants, pieces, turns, moved, point, side)
-
-
-def _pieces(heels: dict[int, Footplant], balls: dict[int, Footplant], frames: int) -> list[_Piece]:
-    """Return the clip cut where the plants of a foot change."""
-    numbers = np.full((2, frames), -1)
-    for row, plants in zip(numbers, (heels, balls)):
-        for number, plant in plants.items():
-            row[np.asarray(plant.frames)] = number
-    cuts = [0, *(np.flatnonzero((np.diff(numbers, axis=1) != 0).any(axis=0)) + 1).tolist(), frames]
-    return [_Piece(start, end, *numbers[:, start].tolist()) for start, end in pairwise(cuts)]
-
-
-def _turns(
-    pieces: Sequence[_Piece], number: int, tracks: tuple[NDArray, NDArray, NDArray], window: int, flat: float
-) -> bool:
-    """Return whether a foot turns about its ankle; tracks: ankle, heel and ball of the source."""
-    piece, (ankle, heel, ball) = pieces[number], tracks
-    rise = heel[:, 1] - ball[:, 1]
-    level, still = False, False
-    for lying in (pieces[other] for other in (number - 1, number + 1) if 0 <= other < len(pieces)):
-        if lying.lies:
-            here, there = (float(np.median(rise[part.start : part.end])) for part in (piece, lying))
-            around = range(max(lying.start, piece.start - window), min(lying.end, piece.end + window))
-            rows = slice(min(around.start, piece.start), max(around.stop, piece.end))
-            level |= abs(here - there) < flat
-            still |= bool(np.var(ankle[rows], axis=0).sum() < np.var(heel[rows], axis=0).sum())
-    return level and still
-
-
-def _groups(pieces: Sequence[_Piece], turns: list[bool]) -> list[tuple[int, int]]:
-    """Return (first, last) of runs of pieces that turn or lie; a turn with another plant beside it is taken back."""
-    for step in (1, -1):
-        order = range(len(pieces))[::step]
-        for number in order:
-            beside = number - step
-            if turns[number] and 0 <= beside < len(pieces) and not (turns[beside] or pieces[beside].lies):
-                turns[number] = pieces[beside].heel < 0 and pieces[beside].ball < 0
-    member = [turn or piece.lies for turn, piece in zip(turns, pieces)]
-    edges = np.flatnonzero(np.diff(np.array([False, *member, False]).astype(np.int8))).tolist()
-    return [
-        (first, last) for first, last in zip(edges[::2], edges[1::2]) if any(turns[first:last])
-    ]  # fmt: skip
-
-
-def _replaced(
-    plants: tuple[Footplant, ...], pieces: Sequence[_Piece], turns: Sequence[bool], moved: dict[int, NDArray],
-    point: Point, side: str,
+    plants: tuple[Footplant, ...], target: Character, side: str, asked: Sequence[Turn], source: Kinematics,
+    character: Character,
 ) -> tuple[Footplant, ...]:  # fmt: skip
-    """Return the plants of one foot with those that turn; moved: pieces → place of a turn, or shift of a foot that lies.
-
-    What a plant holds before and after it holds a foot that lies is shifted with it.
-    """
-    found = []
-    for number, plant in enumerate(plants):
-        own = [n for n, piece in enumerate(pieces) if number in (piece.heel, piece.ball)]
-        lying = [n for n in own if n in moved and not turns[n]]
-        if not any(n in moved for n in own):
-            found.append(plant)
+    sole = under_ankle(target, side)
+    assert sole is not None
+    point, share = sole
+    heels, balls = (
+        {
+            n: range(plant.frames[0], plant.frames[-1] + 1)
+            for n, plant in enumerate(plants)
+            if plant.point == target.contacts[f"{side}_{part}"] and plant.place is not None and plant.frames
+        }
+        for part in ("heel", "ball")
+    )
+    pieces = pieces_of(heels, balls, len(source.motion))
+    turns = _turns(pieces, asked)
+    line = source.point(character.contacts[f"{side}_ball"]) - source.point(character.contacts[f"{side}_heel"])
+    places: dict[int, NDArray] = {}
+    moves: dict[int, _Moved] = {}
+    for chain in _chains(pieces, turns):
+        if not any(turns[part[0]] for part in chain):
             continue
-        parts: list[tuple[int, int, NDArray]] = []
-        for n in own:
-            if n in moved and turns[n]:
-                continue
-            shift = moved[min(lying, key=lambda other: abs(other - n))] if lying else np.zeros(3)
-            if parts and parts[-1][1] == pieces[n].start and np.array_equal(parts[-1][2], shift):
-                parts[-1] = parts[-1][0], pieces[n].end, shift
+        steps = [_Lying.of(part, pieces, plants, share, line) for part in chain if not turns[part[0]]]
+        moved = _moved(steps)
+        if moved is None:
+            continue
+        for step, move in zip(steps, moved):
+            moves |= dict.fromkeys(step.pieces, move)
+        following = iter(zip(steps, moved))
+        at = moved[0].to
+        for part in chain:
+            if turns[part[0]]:
+                places |= dict.fromkeys(part, at)
             else:
-                parts.append((pieces[n].start, pieces[n].end, shift))
-        part = "heel" if any(pieces[n].heel == number for n in own) else "ball"
-        found += [
-            plant.like(place=plant.place + shift, frames=range(start, end), name=_name(side, part, start, end))
-            for start, end, shift in parts
-        ]
-    found += [
+                step, move = next(following)
+                at = move(step.last)
+    if not places:
+        return plants
+    holding: dict[int, list[int]] = {number: [] for number in range(-1, len(plants))}
+    for n, piece in enumerate(pieces):
+        for number in (piece.heel, piece.ball):
+            holding[number].append(n)
+    kept = [
+        part
+        for number, plant in enumerate(plants)
+        for part in _parts(plant, holding[number], pieces, places, moves)
+    ]  # fmt: skip
+    turned = [
         plants[pieces[n].heel].like(
             point=point, place=place, frames=range(pieces[n].start, pieces[n].end),
-            name=_name(side, "sole", pieces[n].start, pieces[n].end),
+            name=f"{side} sole {pieces[n].start}–{pieces[n].end - 1}",
         )
-        for n, place in moved.items()
-        if turns[n]
+        for n, place in places.items()
     ]  # fmt: skip
-    return tuple(found)
+    return (*kept, *turned)
 
 
-def _name(side: str, part: str, start: int, end: int) -> str:
-    return f"{side} {part} {start}–{end - 1}"
+def _turns(pieces: Sequence[Piece], asked: Sequence[Turn]) -> list[bool]:
+    """Return which pieces turn: not those beside another plant, to which the foot would jump."""
+    turns = [
+        piece.heel >= 0 and piece.ball < 0 and any(t.start <= piece.start and piece.end <= t.end for t in asked)
+        for piece in pieces
+    ]
+    for step in (1, -1):
+        for n in range(len(pieces))[::step]:
+            beside = n - step
+            if turns[n] and 0 <= beside < len(pieces):
+                turns[n] = turns[beside] or pieces[beside].lies or pieces[beside].free
+    return turns
+
+
+def _chains(pieces: Sequence[Piece], turns: Sequence[bool]) -> list[list[list[int]]]:
+    """Return steps and turns that follow one another without a gap; a step: pieces linked by plants that they share."""
+    chains: list[list[list[int]]] = []
+    for n, piece in enumerate(pieces):
+        if piece.free:
+            continue
+        before = pieces[n - 1] if n else None
+        linked = before is not None and (before.heel == piece.heel >= 0 or before.ball == piece.ball >= 0)
+        if before is None or before.free or not (linked or turns[n] or turns[n - 1]):
+            chains.append([[n]])
+        elif turns[n] == turns[n - 1]:
+            chains[-1][-1].append(n)
+        else:
+            chains[-1].append([n])
+    return chains
+
+
+def _moved(steps: Sequence[_Lying]) -> list[_Moved] | None:
+    """Return how steps between turns move so that each ends where the next begins; None if that is too far.
+
+    Together they stay where they are, in the directions that they have. What differs in all of them between their
+    direction and the source's is the shape of the feet.
+    """
+    if not steps:
+        return None
+    frames = [step.frames for step in steps]
+    off = np.array([math.remainder(step.off - steps[0].off, math.tau) for step in steps])
+    angles, found, at = off - np.average(off, weights=frames), [], steps[0].first
+    for step, angle in zip(steps, angles.tolist()):
+        found.append(_Moved(step.first, at, angle))
+        at = found[-1](step.last)
+    shift = np.average([move.to - move.about for move in found], axis=0, weights=frames)
+    found = [replace(move, to=move.to - shift) for move in found]
+    far = max(float(np.linalg.norm(move.to - move.about)) for move in found)
+    return found if far < STEP_SETTINGS.same_place else None
+
+
+def _heading(line: NDArray) -> float:
+    """Return the direction of a line (3,) about the vertical, radians."""
+    return math.atan2(float(line[0]), float(line[2]))
+
+
+def _parts(
+    plant: Footplant, own: Sequence[int], pieces: Sequence[Piece], places: Mapping[int, NDArray],
+    moves: Mapping[int, _Moved],
+) -> list[Footplant]:  # fmt: skip
+    """Return what remains of a plant without the pieces that turn, moved as its foot is; own: the pieces it holds."""
+    if not any(n in places or n in moves for n in own):
+        return [plant]
+    parts: list[tuple[int, int, NDArray]] = []
+    for n in own:
+        if n in places:
+            continue
+        place = np.asarray(plant.place, float)
+        place = moves[n](place) if n in moves else place
+        if parts and parts[-1][1] == pieces[n].start and np.array_equal(parts[-1][2], place):
+            parts[-1] = parts[-1][0], pieces[n].end, place
+        else:
+            parts.append((pieces[n].start, pieces[n].end, place))
+    title = plant.name.rpartition(" ")[0]
+    return [
+        plant.like(place=place, frames=range(start, end), name=f"{title} {start}–{end - 1}")
+        for start, end, place in parts
+    ]

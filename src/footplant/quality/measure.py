@@ -19,6 +19,7 @@ from footplant.contacts.detection import Contacts, Plant, find_contacts, known_c
 from footplant.contacts.ground import Ground, as_ground
 from footplant.contacts.moving_ground import MovingGround
 from footplant.contacts.settings import StillnessSettings
+from footplant.contacts.turning import Turn, turns_in_place, without_turns
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -240,13 +241,16 @@ def _measure(
     kinematics = Kinematics(motion)
     expected = contacts or (own if source is None else source.contacts)
     floor = as_ground(ground) if ground is not None else own.ground if own.plants else expected.ground
+    planted, found = expected, own
+    if source is not None and expected.frames == source.contacts.frames:
+        planted, found = (without_turns(every, source.turns) for every in (expected, own))
     tracks = Tracks.of(kinematics, character, floor)
     # heels that rise slowly over a planted ball are found to stand for a while
     risen = RISEN * character.height + 3.0 * own.noise if expected is own else np.inf
-    plants = _measure_plants(tracks, expected, own if source is not None else None, motion.fps, risen)
+    plants = _measure_plants(tracks, planted, found if source is not None else None, motion.fps, risen)
     drifts = np.array([plant.drift for plant in plants])
     errors = [e for plant in plants for e in (plant.start_error, plant.end_error) if e is not None]
-    stance = tracks.stance(expected)
+    stance = tracks.stance(planted)
     speeds = published.ground_speed(tracks.places, motion.fps)[stance[:-1] & stance[1:]]
     depths = 1000.0 * tracks.depths
     parts = continuous_parts(kinematics, character.height)
@@ -306,6 +310,11 @@ class _Aligned:
     def tracks(self) -> Tracks:
         """Its contact points, relative to its own ground."""
         return Tracks.of(self.kinematics, self.character, self.contacts.ground)
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """Where its feet turn in place: heels that counted as planted are not."""
+        return turns_in_place(self.contacts, self.kinematics, self.character)
 
     @cached_property
     def balance(self) -> BalanceQuality | None:

@@ -220,7 +220,7 @@ def _support(
             ends = [np.zeros((len(own), 2))]
             if plant.point == ball:
                 ends.append((tip - front)[own][:, ::2])
-            elif plant.point == under:
+            elif under is not None and plant.point == under:
                 # the whole foot lies: its heel and its tip
                 at = kinematics.point(under)
                 ends = [(end - at)[own][:, ::2] for end in (kinematics.point(heel), tip)]
