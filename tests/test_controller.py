@@ -585,3 +585,43 @@ def foot_peak(motion, character):
     roles = character.require_roles()
     feet = Kinematics(motion).positions[:, [roles["left_foot"], roles["right_foot"]]]
     return np.linalg.norm(np.diff(feet, 2, axis=0), axis=2).max() * motion.fps**2
+
+
+def planned_landing(bits: dict[range, int], **changed) -> tuple[int, Controller]:
+    """Return the predicted frame in which a foot that is lifted now lands, if the blend plants it as told."""
+    from footplant.live import _foot_plan
+
+    controller = full()
+    state = controller.init(begin="walk")
+    track = controller.look_ahead(state).copy()
+    track[:, 0, 23] = 0.0
+    for frames, points in bits.items():
+        track[frames.start : frames.stop, 0, 23] = points
+    planner, feet = controller.planner, state.feet
+    usual = planner.limits
+    planner.limits = usual._replace(**changed)
+    try:
+        _foot_plan.lift(controller._feet, 0, state.now, feet, controller._foot_scratch)
+        planner.swing(feet, 0, track, state.now, state.field)
+    finally:
+        planner.limits = usual
+    return round(feet.times[0, _foot_plan.LENGTH] / usual.interval), controller
+
+
+def test_a_foot_that_is_planted_again_at_once_is_not_put_down():
+    """Planted weights of a run and of a walk cross below a half: the foot swings on to its next stance."""
+    again = {range(3, 20): 3, range(30, 48): 3}
+    landing, controller = planned_landing(again, most=1e9)
+    assert controller.planner.limits.swing > 3
+    assert landing == controller.planner.limits.swing  # the stance goes on for long enough after the shortest swing
+    landing, _ = planned_landing({range(3, 10): 3, range(30, 48): 3}, most=1e9)
+    assert landing == 30
+    # a foot that swung before is planned anew at any time
+    landing, _ = planned_landing(again, most=1e9, swing=0)
+    assert landing == 3
+
+
+def test_a_landing_is_not_delayed_until_its_stance_is_nearly_over():
+    lasting = full().planner.limits.lasting
+    landing, _ = planned_landing({range(20, 20 + lasting + 3): 3}, most=0.0)
+    assert 20 <= landing <= 22

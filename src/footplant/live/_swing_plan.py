@@ -64,6 +64,7 @@ class PlanLimits(NamedTuple):
     """Metres per second."""
     touchdown_share: float
     lasting: int
+    swing: int
     shortest: int
     delay: int
     mean: int
@@ -211,7 +212,7 @@ def plan_swing(feet, limits, ground, request, aims, state, track, scratch):
     levels[LIFT] = levels[NEED] = 0.0
     landing = -1
     if via[0] < 0.0:
-        landing = _find_landing(feet, limits, ground, (foot, stepping), goal, state, own, scratch)
+        landing = _find_landing(feet, limits, ground, (foot, now, stepping), goal, state, own, scratch)
     flags[LANDS] = 1 if landing >= 0 else 0
     if landing < 0:
         best.end[:, :] = 0.0
@@ -305,23 +306,19 @@ def _read_start(state, foot, now, start, turned):
 def _find_landing(feet, limits, ground, request, goal, state, own, scratch):
     """Write the first landing whose path does not accelerate the foot too much, or the gentlest; return its frame.
 
-    request: (foot, stepping). −1: none.
+    request: (foot, now, stepping). −1: none.
     """
-    foot, stepping = request
+    foot, now, stepping = request
     count, least, found = own.shape[0], 1e300, -1
-    first = limits.step if stepping else limits.shortest
+    swung = int((now - state.times[foot, SINCE]) / limits.interval + 0.5)
+    first = limits.step if stepping else max(limits.swing - swung, limits.shortest)
     if stepping and goal[3] >= 0.0:
         first = max(int(goal[3] / limits.interval + 0.5), limits.shortest)
-    while first < count - 2:
-        lasts = True
-        for later in range(limits.lasting + 1):
-            if first + later < count and own[first + later, BITS] <= 0.0:
-                lasts = False
-        if lasts:
-            break
+    while first < count - 2 and not _lasts(limits, own, first):
         first += 1
     for k in range(first, min(first + limits.delay, count - 2)):
-        if own[k, BITS] <= 0.0:
+        # a landing that is delayed has to last, too: its foot would touch the ground for some frames of a blend
+        if not _lasts(limits, own, k):
             break
         _land_at(feet, limits, ground, (foot, k), goal, state, own, scratch)
         fit_path(scratch.start, scratch.tried.end, k * limits.interval, scratch.path)
@@ -336,6 +333,15 @@ def _find_landing(feet, limits, ground, request, goal, state, own, scratch):
         if strong <= limits.most:
             break
     return found
+
+
+@jit
+def _lasts(limits, own, k):
+    """Return whether a predicted foot stays planted for long enough from a frame on, as far as it is predicted."""
+    lasts = True
+    for n in range(k, min(k + limits.lasting + 1, own.shape[0])):
+        lasts = lasts and own[n, BITS] > 0.0
+    return lasts
 
 
 @jit
@@ -528,7 +534,7 @@ def plan_scratch() -> PlanScratch:
 
 
 def _limits():
-    return PlanLimits(0.1, 1.0, 1.0, 1.0, 1, 1, 2, 2, 1, 1, 2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.0, 2.0)
+    return PlanLimits(0.1, 1.0, 1.0, 1.0, 1, 1, 1, 2, 2, 1, 1, 2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.0, 2.0)
 
 
 WARMUP = {

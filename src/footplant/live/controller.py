@@ -196,7 +196,11 @@ class Controller:
             below, self._work(count, len(legs)),
         )  # fmt: skip
         self.planner = FootPlanner(
-            self._feet, tables.character.height, tables.foot_acceleration, tables.shortest_stance
+            self._feet,
+            tables.character.height,
+            tables.foot_acceleration,
+            tables.shortest_stance,
+            tables.shortest_swing,
         )
 
     @staticmethod

@@ -37,11 +37,11 @@ NONE = np.full(4, -1.0)
 class FootPlanner:
     """Plans of a character's feet; the state is the controller's."""
 
-    def __init__(self, feet: FootTables, height: float, strongest: float, shortest: float) -> None:
+    def __init__(self, feet: FootTables, height: float, strongest: float, stance: float, swing: float) -> None:
         """Note the limits of a set of clips.
 
         height: metres, of the body. strongest: metres per second squared, the clips' own acceleration of feet.
-        shortest: seconds, their shortest stance.
+        stance, swing: seconds, their shortest ones.
         """
         from footplant.live import _swing_plan as kernel
 
@@ -59,7 +59,8 @@ class FootPlanner:
             most=FOOT_PLAN.added_acceleration * strongest,
             touchdown=FOOT_PLAN.touchdown * strongest,
             touchdown_share=FOOT_PLAN.touchdown_share,
-            lasting=round(FOOT_PLAN.lasting * shortest / interval),
+            lasting=round(FOOT_PLAN.lasting * stance / interval),
+            swing=round(FOOT_PLAN.swing * swing / interval),
             shortest=round(FOOT_PLAN.shortest / interval),
             delay=round(FOOT_PLAN.delay / interval),
             mean=round(FOOT_PLAN.mean / interval),

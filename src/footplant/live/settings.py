@@ -55,6 +55,12 @@ class FootPlanSettings:
     lasting: float = 0.8
     """Fraction of the clips' shortest stance for which a foot must stay planted after a landing: shorter ones, which
     only blends have, are passed over."""
+    swing: float = 0.3
+    """Fraction of the gaits' shortest swing that one takes at least; landings before that, which only blends have, are
+    passed over: a foot that a run releases while a walk begins to plant it would be lifted and put down again in a
+    tenth of a second. In six scripts of 200 requests on level and on rough ground feet accelerate by up to 1.43 times
+    the gaits' own with 0, by 1.27 times with 0.3 and 0.5; with 0.5, feet that are released late skim over the ground,
+    and contacts that are found in the recordings drift by up to 3.2 cm instead of 1.4 cm."""
     mean: float = 0.3
     """Seconds of a stance over which the blended foot's position is averaged to place it."""
     bias: float = 0.05

@@ -95,6 +95,8 @@ class Tables:
     """Metres per second squared; the largest acceleration of an ankle in any gait."""
     shortest_stance: float
     """Seconds; the shortest stance of a foot in any motion."""
+    shortest_swing: float
+    """Seconds; the shortest swing of a foot in any gait."""
     effectors: Mapping[int, Effector]
     """Motion → what it aims; of actions."""
 
@@ -150,12 +152,13 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
     warp = _warp(registered.curve, len(labels), motions)
     entries, openings = _entries(registered.clips[registered.reference], motions, character)
     fade = _fade(spec, motions, character)
-    strongest, shortest = _foot_acceleration(motions, character), _shortest_stance(motions)
+    strongest, stance = _foot_acceleration(motions, character), _shortest(motions, standing=True)
+    swing = _shortest([motion for motion in motions if motion.kind == GAIT], standing=False)
     effectors = {
         len(motions) - len(spec.actions) + number: _effector(action, motions[number - len(spec.actions)], character)
         for number, action in enumerate(spec.actions.values())
     }
-    return Tables(character, tuple(motions), warp, entries, openings, fade, strongest, shortest, effectors)
+    return Tables(character, tuple(motions), warp, entries, openings, fade, strongest, stance, swing, effectors)
 
 
 def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Clip, Contacts | None]:
@@ -303,15 +306,15 @@ def _foot_acceleration(motions: list[PlayableMotion], character: Character) -> f
     return max(found)
 
 
-def _shortest_stance(motions: list[PlayableMotion]) -> float:
-    """Return the seconds of the shortest stance of a foot in any motion."""
+def _shortest(motions: list[PlayableMotion], *, standing: bool) -> float:
+    """Return the seconds of the shortest stance, or swing, of a foot in any of the motions."""
     found = []
     for motion in motions:
         for foot in (0, 2):
             stands = motion.contacts[:-1, foot : foot + 2].max(axis=1) > 0
             stands = stands if motion.kind == ONCE else np.tile(stands, 3)
             edges = np.flatnonzero(np.diff(stands))
-            found += [stop - start for start, stop in pairwise(edges) if stands[start + 1]]
+            found += [stop - start for start, stop in pairwise(edges) if stands[start + 1] == standing]
     return min(found, default=12) / CONTROLLER.rate
 
 
