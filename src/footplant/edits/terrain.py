@@ -60,6 +60,7 @@ from footplant.quality.measure import measure_each
 from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.skeleton import Character
 from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.solve.reference import no_rougher
 from footplant.transfer import leg_ratio, transfer
 
 PLANNED_FARTHEST = 0.03
@@ -119,6 +120,7 @@ def terrain(
     motion, target = clip.motion, with_toe_tips(mover)
     if not same:
         motion = transfer(motion, clip.character, mover, stride=stage.scale, about=stage.start)
+        motion = no_rougher(motion, mover, Kinematics(clip.motion), clip.character, lead)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     level = _places_on_level_ground(steps, clip, mover, target, stage, motion)
     plan = None if keep_steps else plan_steps(motion, target, steps, level, contacts, ground, lead)
