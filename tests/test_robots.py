@@ -30,7 +30,7 @@ from footplant.quality.robot import measure_robot
 from footplant.solve.robot.goals import goals_of, rigid_plants
 from footplant.solve.robot.moved_steps import steps_on_treads
 from footplant.solve.robot.settings import ROBOT_SETTINGS
-from footplant.solve.robot.solve import solve_robot
+from footplant.solve.robot.solve import smoothed, solve_robot
 from footplant.transfer import transfer
 from test_mechanism import without_meshes
 
@@ -278,8 +278,49 @@ def test_a_waist_turns_for_arms():
     assert made.quality.worst_drift < 0.5
     # by no more than it is held to where the trunk is balanced
     waist = 7 + next(n for n, joint in enumerate(made.motion.mechanism.joints) if joint.name == "waist_pitch")
-    stiff = solve_robot(made.goals, replace(ROBOT_SETTINGS, waist_bend=100.0)).states
-    assert np.ptp(stiff[:, waist]) < 0.5 * np.ptp(made.motion.states[:, waist])
+    stiff, loose = (
+        solve_robot(made.goals, replace(ROBOT_SETTINGS, waist_bend=weight)).states[:, waist] for weight in (100.0, 0.01)
+    )
+    held_to = made.motion.states[:, waist]
+    assert 0.01 < np.abs(held_to - stiff).max() < 0.95 * np.abs(loose - stiff).max()
+
+
+def test_smoothing_of_guesses():
+    """Third differences are weighed: a parabola stays, a swing nearly does, and what is fast is lost."""
+    at = np.arange(60.0)
+    parabola, swing, noise = 0.01 * at**2, np.sin(2.0 * np.pi * at / 30.0), (-1.0) ** at
+    found = smoothed(np.stack([parabola, swing, noise, parabola + swing], axis=1), 20.0)
+    by = np.diff(np.eye(60), 3, axis=0)
+    assert np.allclose(found[:, 1], np.linalg.solve(np.eye(60) + 20.0 * by.T @ by, swing))
+    assert np.allclose(found[:, 0], parabola)
+    assert np.abs(found[:, 1] - swing)[3:-3].max() < 0.02
+    assert np.abs(found[15:-15, 2]).max() < 0.01
+    assert np.allclose(found[:, 3], found[:, :2].sum(axis=1))
+    assert np.array_equal(smoothed(np.eye(3), 20.0), np.eye(3))
+
+
+def test_smoothness_is_that_of_the_difference():
+    """The right-hand sides are minus the derivatives of half of w |D²(q − reference)|²."""
+    from footplant.solve.robot import _kernels as kernel
+
+    generator = np.random.default_rng(1)
+    states, reference = generator.normal(size=(2, 7, 9))
+    for each in (states, reference):
+        each[:, 3:7] = (1.0, 0.0, 0.0, 0.0)
+    bend = np.array([0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 2.0, 3.0])
+
+    def cost(moved):
+        off = np.delete(moved - reference, [3, 4, 5, 6], axis=1)
+        return 0.5 * float((np.delete(bend, [3, 4, 5]) * np.diff(off, 2, axis=0) ** 2).sum())
+
+    found = np.zeros((7, 8))
+    kernel.add_smoothness(np.arange(8), bend, states, reference, found)
+    for frame in range(7):
+        for unknown, column in ((1, 1), (6, 7), (7, 8)):
+            step = np.zeros_like(states)
+            step[frame, column] = 1e-4
+            slope = (cost(states + step) - cost(states - step)) / 2e-4
+            assert found[frame, unknown] == pytest.approx(-slope, abs=1e-6)
 
 
 def test_feet_of_many_points():

@@ -316,15 +316,9 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, t
 
 
 @jit
-def _second_differences(states, reference, unknown, f, relative):
-    """Return the second difference at frame f + 1 of a hinge or a base coordinate, less the reference's."""
-    if unknown >= 6:
-        k = unknown + 1
-        value = states[f + 2, k] - 2.0 * states[f + 1, k] + states[f, k]
-        if relative:
-            value -= reference[f + 2, k] - 2.0 * reference[f + 1, k] + reference[f, k]
-        return value
-    k = unknown
+def _second_difference(states, reference, unknown, f):
+    """Return the second difference at frame f + 1 of a hinge or of the base's place, less the reference's."""
+    k = unknown + 1 if unknown >= 6 else unknown
     return (
         states[f + 2, k] - reference[f + 2, k] - 2.0 * (states[f + 1, k] - reference[f + 1, k])
         + (states[f, k] - reference[f, k])
@@ -347,7 +341,7 @@ def _relative_turn(a, b, out):
 
 @jit
 def add_smoothness(columns, bend, states, reference, vectors):
-    """Add the gradient of the second differences of the current motion to the right-hand sides."""
+    """Add the gradient of second differences, of the motion less those of the reference, to the right-hand sides."""
     frames = states.shape[0]
     turned = np.empty((frames, 3))
     for f in range(frames):
@@ -360,7 +354,7 @@ def add_smoothness(columns, bend, states, reference, vectors):
             if 3 <= unknown < 6:
                 value = turned[f + 2, unknown - 3] - 2.0 * turned[f + 1, unknown - 3] + turned[f, unknown - 3]
             else:
-                value = _second_differences(states, reference, unknown, f, False)
+                value = _second_difference(states, reference, unknown, f)
             value *= bend[column]
             vectors[f, column] -= value
             vectors[f + 1, column] += 2.0 * value

@@ -3,7 +3,7 @@
 Unknowns of each frame are the base (6) and every hinge (D).
 
     minimise   Σ_t |pelvis − goal|² + Σ_limbs |direction − goal|² + Σ |turns of pelvis, chest, feet, hands|²
-               + ε|q − rest|² + on each unknown w·|D²|² (of the base: less that of the goal)
+               + ε|q − rest|² + on each unknown w·|D²|², less that of the goal (base) or of the first guess (hinges)
     subject to planted heels and toes at their places, feet flat where both are planted,
                every solid above the ground, solids apart, lower ≤ q ≤ upper, |D¹q| ≤ speed
 
@@ -69,6 +69,7 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
     problem = _Problem(goals, settings)
     states = problem.first_guess()
     problem.move_steps(states)
+    problem.bend_as(states)
     plants = problem.goals.plants
     trunk, upper = problem.columns(problem.lower_hinges, base=True), problem.columns(problem.upper_hinges, base=False)
     # arms and head weigh as much as they do in the end: the trunk is balanced under them
@@ -315,6 +316,15 @@ class _Problem:
             if moved != self.goals.plants:
                 self.goals = replace(self.goals, plants=moved)
                 self.soft, self.hard = self._soft(), self._hard()
+
+    def bend_as(self, states: NDArray) -> None:
+        """Let hinges bend freely as they do in a first guess, as far as that is no faster than limbs swing.
+
+        Weights on all of D² flatten the swing of limbs as well. What a footplant or a balanced body takes is
+        weighed.
+        """
+        scale = (self.goals.fps / 30.0) ** 6
+        self.reference[:, 7:] = smoothed(states[:, 7:], self.settings.guess_smooth * scale)
 
     def solve_trunk(self, states: NDArray, columns: NDArray) -> tuple[int, int]:
         """Solve base, waist and legs in place.
@@ -590,6 +600,21 @@ def longest_run(true: NDArray) -> tuple[int, int]:
     """Return first and end of the longest run of a mask (F,); an empty one if there is none."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(np.int8), [0]])))
     return max(zip(edges[::2].tolist(), edges[1::2].tolist()), key=lambda run: run[1] - run[0], default=(0, 0))
+
+
+def smoothed(values: NDArray, weight: float) -> NDArray:
+    """Return the values (F, N) that are nearest to these, with a weight on the squares of their third differences."""
+    from scipy.linalg import solveh_banded
+
+    frames, by = len(values), np.array([-1.0, 3.0, -3.0, 1.0])
+    if frames < len(by):
+        return values
+    band = np.zeros((len(by), frames))
+    band[0] = 1.0
+    for first, one in enumerate(by):
+        for second in range(first, len(by)):
+            band[second - first, first : frames - 3 + first] += weight * one * by[second]
+    return solveh_banded(band, values, lower=True)
 
 
 def floor_points(body: RobotBody) -> tuple[NDArray, NDArray, NDArray]:
