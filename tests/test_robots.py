@@ -27,6 +27,7 @@ from footplant.mechanism.model import weld_order
 from footplant.mechanism.motion import Plant, RobotMotion
 from footplant.mechanism.solids import SolidTable, levels_below
 from footplant.quality.robot import measure_robot
+from footplant.solve.robot.balance import balancing_shift
 from footplant.solve.robot.goals import goals_of, rigid_plants
 from footplant.solve.robot.moved_steps import steps_on_treads
 from footplant.solve.robot.settings import ROBOT_SETTINGS
@@ -321,6 +322,18 @@ def test_smoothness_is_that_of_the_difference():
             step[frame, column] = 1e-4
             slope = (cost(states + step) - cost(states - step)) / 2e-4
             assert found[frame, unknown] == pytest.approx(-slope, abs=1e-6)
+
+
+def test_all_that_a_body_is_shifted_costs(own):
+    """A body that stands balanced is not shifted, and comes back from where it was shifted for nothing."""
+    made = retarget_robot(short_walk(), own)
+    states = np.repeat(made.motion.states[:1], 40, axis=0)
+    plants = [Plant(plant.side, plant.part, 0, 40, plant.place) for plant in made.goals.plants if plant.start == 0]
+    options = {"stay": ROBOT_SETTINGS.balance_stay, "smooth": ROBOT_SETTINGS.balance_smooth, "most": 0.0}
+    first = balancing_shift(own, states, plants, 30.0, np.zeros((40, 2)), **options)
+    for way in np.eye(2):
+        again = balancing_shift(own, states, plants, 30.0, np.tile(0.01 * way, (40, 1)), **options)
+        assert np.all((again - first) @ way < -0.002)
 
 
 def test_feet_of_many_points():

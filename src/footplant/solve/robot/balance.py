@@ -3,10 +3,11 @@
 The zero-moment point p moves with a horizontal displacement d of the body, whose centre of mass is at height h, by
 d − (h/g) d̈, which is linear:
 
-    minimise   Σ_planted |p + d − (h/g) d̈ − s|² + w Σ |d|² + v Σ |D²d|²,
+    minimise   Σ_planted |p + d − (h/g) d̈ − s|² + w Σ |d₀ + d|² + v Σ |D²d|²,
 
-s being the point of the support polygon nearest to the zero-moment point. A robot is shorter than the person that it
-follows: accelerations scale with its legs, gravity does not, and so the same gait, scaled, sways too little.
+s being the point of the support polygon nearest to the zero-moment point, and d₀ how far the body is shifted already. A
+robot is shorter than the person that it follows: accelerations scale with its legs, gravity does not, and so the same
+gait, scaled, sways too little.
 """
 
 from __future__ import annotations
@@ -25,11 +26,19 @@ ROUNDS = 5
 
 
 def balancing_shift(
-    body: RobotBody, states: NDArray, plants: Sequence[Plant], fps: float, *, stay: float, smooth: float, most: float
+    body: RobotBody,
+    states: NDArray,
+    plants: Sequence[Plant],
+    fps: float,
+    shifted: NDArray,
+    *,
+    stay: float,
+    smooth: float,
+    most: float,
 ) -> NDArray:
     """Return the displacement (F, 2) of the body, metres, that balances its motion best.
 
-    stay, smooth: w and v above; most: largest displacement, metres.
+    shifted (F, 2), stay, smooth: d₀, w and v above; most: largest displacement, metres.
     """
     from scipy.linalg import solveh_banded
 
@@ -64,7 +73,7 @@ def balancing_shift(
         bent[1:-1] = np.diff(shift, 2, axis=0)
         now = point + shift - lever[:, None] * bent
         asked = (nearest_in_support(corners, counts, now) - point) * weight[:, None]
-        right = (weight * diagonal)[:, None] * asked
+        right = (weight * diagonal)[:, None] * asked - stay * shifted
         right[1:] += (weight * beside)[:-1, None] * asked[:-1]
         right[:-1] += (weight * beside)[1:, None] * asked[1:]
         shift = solveh_banded(matrix, right, lower=True)

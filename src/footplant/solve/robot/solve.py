@@ -389,8 +389,9 @@ class _Problem:
         """Move goals, reference and states (in place) sideways to where the robot is balanced; return how far."""
         s, scale = self.settings, (self.goals.fps / 30.0) ** 4
         shift = balancing_shift(
-            self.body, states, self.goals.plants, self.goals.fps, stay=s.balance_stay, smooth=s.balance_smooth * scale,
-            most=s.balance_most * self.leg,
+            self.body, states, self.goals.plants, self.goals.fps,
+            self.soft.point_goals[:, 0, :2] - self.goals.positions["pelvis"][:, :2], stay=s.balance_stay,
+            smooth=s.balance_smooth * scale, most=s.balance_most * self.leg,
         )  # fmt: skip
         self.soft.point_goals[:, 0, :2] += shift
         # ankles stay, and knees move half as far as the hips
