@@ -155,3 +155,51 @@ def test_mirror_of_a_symmetric_skeleton_is_exact():
     mirrored = motion.mirrored(ROLES)
     np.testing.assert_allclose(Kinematics(mirrored).positions, places[:, partner] * [-1, 1, 1], atol=1e-12)
     np.testing.assert_allclose(Kinematics(mirrored.mirrored(ROLES)).positions, places, atol=1e-12)
+
+
+def bent_toes(motion: Motion, degrees: float, part: slice = slice(None)) -> Motion:
+    """The motion with its left toes bent up by a constant angle."""
+    rotations, toes = np.array(motion.rotations), ROLES["left_toes"]
+    up = rotation.exp(np.array([-np.radians(degrees), 0.0, 0.0]))
+    rotations[part, toes] = rotation.multiply(rotations[part, toes], up)
+    return motion.like(motion.root, rotations, motion.offsets)
+
+
+@pytest.mark.parametrize("degrees", [30.0, 70.0])
+def test_toes_that_are_always_bent_are_straight_in_the_reference_pose(degrees):
+    walk = footplant.load("sample:walk").motion
+    roles, found = humanoid.with_straight_toes(SKELETON, ROLES, bent_toes(walk, degrees).rotations)
+    assert found == (SKELETON.names[ROLES["left_toes"]],)
+    pose, usual = humanoid.reference_pose(SKELETON, roles), humanoid.reference_pose(SKELETON, ROLES)
+    changed = np.degrees(rotation.angle(pose, usual))
+    toes = ROLES["left_toes"]
+    assert changed[toes] == pytest.approx(degrees, abs=12.0)
+    assert np.delete(changed, toes).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "sneak", "stand", "jump", "kick"])
+def test_toes_that_bend_now_and_then_are_left_alone(name):
+    motion = footplant.load(f"sample:{name}").motion
+    assert humanoid.with_straight_toes(SKELETON, ROLES, motion.rotations) == (ROLES, ())
+    half = bent_toes(motion, 60.0, slice(len(motion) // 2, None))
+    assert humanoid.with_straight_toes(SKELETON, ROLES, half.rotations)[1] == ()
+
+
+def test_toes_on_tiptoe_are_not_taken_for_straight():
+    """There the foot is raised, and the toes are flat."""
+    stand = bent_toes(footplant.load("sample:stand").motion, 50.0)
+    rotations, foot = np.array(stand.rotations), ROLES["left_foot"]
+    rotations[:, foot] = rotation.multiply(rotations[:, foot], rotation.exp(np.array([np.radians(50.0), 0.0, 0.0])))
+    assert humanoid.with_straight_toes(SKELETON, ROLES, rotations) == (ROLES, ())
+
+
+def test_a_file_with_bent_toes_says_so_and_has_its_ball_on_the_ground(tmp_path):
+    clip = footplant.load("sample:walk")
+    bare = replace(clip, character=replace(clip.character, skin=None))
+    for name, degrees in (("usual", 0.0), ("bent", 60.0)):
+        footplant.save(tmp_path / f"{name}.bvh", replace(bare, motion=bent_toes(clip.motion, degrees)))
+    usual, bent = (footplant.load(tmp_path / f"{name}.bvh") for name in ("usual", "bent"))
+    assert not any("taken for straight" in note for note in usual.notes)
+    assert sum("taken for straight" in note for note in bent.notes) == 1
+    balls = [Kinematics(c.motion).point(c.character.contacts["left_ball"]) for c in (usual, bent)]
+    assert np.abs(balls[1] - balls[0]).max() < 0.015

@@ -15,7 +15,13 @@ from footplant.humanoid.limits import anatomical_turns, joint_limits, limit_viol
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import find_units, find_up, leg_length, standing_height
 from footplant.humanoid.proportions import Proportions, apply_proportions, proportions_of
-from footplant.humanoid.reference import mirror_map, reference_pose, reference_world, with_reference
+from footplant.humanoid.reference import (
+    mirror_map,
+    reference_pose,
+    reference_world,
+    with_reference,
+    with_straight_toes,
+)
 from footplant.humanoid.roles import CHAINS, ROLES, find_roles, read_corrections
 from footplant.humanoid.sole import contact_points, lower_soles
 
@@ -42,4 +48,5 @@ __all__ = [
     "segment_masses",
     "standing_height",
     "with_reference",
+    "with_straight_toes",
 ]

@@ -102,6 +102,9 @@ def clip_from_raw(
     motion = _convert(motion, conversion.scale, turn)
     if roles is not None:
         roles = humanoid.with_reference(motion.skeleton, roles, _some_frames(motion).rotations)
+        if raw.takes and raw.skin is None:
+            roles, bent = humanoid.with_straight_toes(motion.skeleton, roles, _some_frames(motion).rotations)
+            notes += [f"{toes} is bent in nearly all frames: taken for straight" for toes in bent]
     skin = None if raw.skin is None else _convert_skin(raw.skin, conversion.scale, turn)
     name = raw.name or Path(path).stem
     character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=raw.source)
