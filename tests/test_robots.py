@@ -329,11 +329,20 @@ def test_all_that_a_body_is_shifted_costs(own):
     made = retarget_robot(short_walk(), own)
     states = np.repeat(made.motion.states[:1], 40, axis=0)
     plants = [Plant(plant.side, plant.part, 0, 40, plant.place) for plant in made.goals.plants if plant.start == 0]
-    options = {"stay": ROBOT_SETTINGS.balance_stay, "smooth": ROBOT_SETTINGS.balance_smooth, "most": 0.0}
+    options = {"stay": ROBOT_SETTINGS.balance_stay, "smooth": ROBOT_SETTINGS.balance_smooth, "far": 0.05, "most": 0.0}
     first = balancing_shift(own, states, plants, 30.0, np.zeros((40, 2)), **options)
     for way in np.eye(2):
         again = balancing_shift(own, states, plants, 30.0, np.tile(0.01 * way, (40, 1)), **options)
         assert np.all((again - first) @ way < -0.002)
+    # one that is somewhat out of balance is drawn back, one that is far out hardly at all
+    options |= {"most": 1e6}
+    drawn = []
+    for speed_up in (5.0, 40.0):
+        moved = states.copy()
+        moved[:, 0] += 0.5 * speed_up * (np.arange(40) / 30.0) ** 2
+        drawn.append(np.abs(balancing_shift(own, moved, plants, 30.0, np.zeros((40, 2)), **options)).max())
+    assert drawn[0] > 0.05
+    assert drawn[1] < 0.2 * drawn[0]
 
 
 def test_feet_of_many_points():

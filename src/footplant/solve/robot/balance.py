@@ -3,9 +3,10 @@
 The zero-moment point p moves with a horizontal displacement d of the body, whose centre of mass is at height h, by
 d − (h/g) d̈, which is linear:
 
-    minimise   Σ_planted |p + d − (h/g) d̈ − s|² + w Σ |d₀ + d|² + v Σ |D²d|²,
+    minimise   Σ_planted ρ(|p + d − (h/g) d̈ − s|) + w Σ |d₀ + d|² + v Σ |D²d|²,
 
-s being the point of the support polygon nearest to the zero-moment point, and d₀ how far the body is shifted already. A
+s being the point of the support polygon nearest to the zero-moment point, d₀ how far the body is shifted already, and
+ρ(r) = u² log(1 + r²/u²): a body whose zero-moment point is far outside falls whether it is a little farther or not. A
 robot is shorter than the person that it follows: accelerations scale with its legs, gravity does not, and so the same
 gait, scaled, sways too little.
 """
@@ -22,7 +23,7 @@ from footplant.mechanism.motion import Plant
 from footplant.quality.robot import GRAVITY, nearest_in_support, support_corners, support_heights, zero_moment_points
 
 ROUNDS = 5
-"""How often the nearest points of the support are found anew."""
+"""How often the nearest points of the support, and weights of how far they are, are found anew."""
 
 
 def balancing_shift(
@@ -34,11 +35,12 @@ def balancing_shift(
     *,
     stay: float,
     smooth: float,
+    far: float,
     most: float,
 ) -> NDArray:
     """Return the displacement (F, 2) of the body, metres, that balances its motion best.
 
-    shifted (F, 2), stay, smooth: d₀, w and v above; most: largest displacement, metres.
+    shifted (F, 2), stay, smooth, far: d₀, w, v and u above; most: largest displacement, metres.
     """
     from scipy.linalg import solveh_banded
 
@@ -52,30 +54,31 @@ def balancing_shift(
     standing = counts > 0
     standing[[0, -1]] = False
     lever[~standing] = 0.0
-    # rows of the zero-moment point: 1 + 2 lever on the diagonal, −lever beside it
-    matrix = np.zeros((3, frames))
-    weight = standing.astype(float)
     diagonal, beside = 1.0 + 2.0 * lever, -lever
-    matrix[0] += weight * diagonal**2 + stay
-    matrix[0, 1:] += (weight * beside**2)[:-1]
-    matrix[0, :-1] += (weight * beside**2)[1:]
-    matrix[1, :-1] += (weight * diagonal * beside)[:-1] + (weight * diagonal * beside)[1:]
-    matrix[2, :-2] += (weight * beside**2)[1:-1]
-    matrix[0, :-2] += smooth
-    matrix[0, 1:-1] += 4.0 * smooth
-    matrix[0, 2:] += smooth
-    matrix[1, :-2] -= 2.0 * smooth
-    matrix[1, 1:-1] -= 2.0 * smooth
-    matrix[2, :-2] += smooth
     shift = np.zeros((frames, 2))
     for _ in range(ROUNDS):
         bent = np.zeros_like(shift)
         bent[1:-1] = np.diff(shift, 2, axis=0)
         now = point + shift - lever[:, None] * bent
-        asked = (nearest_in_support(corners, counts, now) - point) * weight[:, None]
-        right = (weight * diagonal)[:, None] * asked - stay * shifted
-        right[1:] += (weight * beside)[:-1, None] * asked[:-1]
-        right[:-1] += (weight * beside)[1:, None] * asked[1:]
+        near = nearest_in_support(corners, counts, now)
+        weight = standing / (1.0 + ((near - now) ** 2).sum(axis=1) / far**2)
+        # rows of the zero-moment point: 1 + 2 lever on the diagonal, −lever beside it
+        matrix = np.zeros((3, frames))
+        matrix[0] += weight * diagonal**2 + stay
+        matrix[0, 1:] += (weight * beside**2)[:-1]
+        matrix[0, :-1] += (weight * beside**2)[1:]
+        matrix[1, :-1] += (weight * diagonal * beside)[:-1] + (weight * diagonal * beside)[1:]
+        matrix[2, :-2] += (weight * beside**2)[1:-1]
+        matrix[0, :-2] += smooth
+        matrix[0, 1:-1] += 4.0 * smooth
+        matrix[0, 2:] += smooth
+        matrix[1, :-2] -= 2.0 * smooth
+        matrix[1, 1:-1] -= 2.0 * smooth
+        matrix[2, :-2] += smooth
+        asked = (near - point) * weight[:, None]
+        right = diagonal[:, None] * asked - stay * shifted
+        right[1:] += beside[:-1, None] * asked[:-1]
+        right[:-1] += beside[1:, None] * asked[1:]
         shift = solveh_banded(matrix, right, lower=True)
     length = np.linalg.norm(shift, axis=1, keepdims=True)
     return shift * most / np.maximum(length + most, 1e-9) if most > 0.0 else shift

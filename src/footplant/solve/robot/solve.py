@@ -391,7 +391,7 @@ class _Problem:
         shift = balancing_shift(
             self.body, states, self.goals.plants, self.goals.fps,
             self.soft.point_goals[:, 0, :2] - self.goals.positions["pelvis"][:, :2], stay=s.balance_stay,
-            smooth=s.balance_smooth * scale, most=s.balance_most * self.leg,
+            smooth=s.balance_smooth * scale, far=s.balance_far * self.leg, most=s.balance_most * self.leg,
         )  # fmt: skip
         self.soft.point_goals[:, 0, :2] += shift
         # ankles stay, and knees move half as far as the hips
