@@ -2,10 +2,11 @@
 
 A palm touches where its importance to the body is above 0.9 and its distance from the performer's segment is at most
 `ON_BODY`. The gap of the character is how much farther its palm is from the skin than the performer's, as a fraction of
-the body's size; for hands that meet, how much farther apart the palms are. A gap of more than 10 mm at a stretched arm
-is out of reach: how many frames are, and the median of the others. Beside it: how deep legs are in each other beyond
-the captured angles and the performer's own legs (`Apart` of the body proxy), how far planted feet stray, and the
-largest joint acceleration over that of the captured angles.
+the body's size; for hands that meet, how much farther apart the palms are. A gap of more than 10 mm is out of reach
+where the engine says so (`PuppetMotion.out_of_reach`): every place of that segment's skin is farther than the arm is
+long, or covered by the trunk. How many frames are, and the median and the largest gap of the others. Beside it: how
+deep legs are in each other beyond the captured angles and the performer's own legs (`Apart` of the body proxy), how far
+planted feet stray, and the largest joint acceleration over that of the captured angles.
 
 `python benchmarks/puppet_touches.py` prints a table: on Sally, Blubby and three skinned characters.
 """
@@ -44,10 +45,6 @@ CLIPS = (
 """Samples and recordings in which hands touch the body or each other, fights and walks among them."""
 MATTERS, ON_BODY, PALMS = 0.9, 0.012, 0.05
 """Importance, distance of a palm from the skin and of the palms from each other (body heights) that make a touch."""
-STRETCHED = 0.985
-"""Share of its length from which an arm is stretched: what its palm misses then is out of reach."""
-TOUCHES = 10.0
-"""Millimetres: the bar of a touch."""
 SIDES = ("left", "right")
 
 
@@ -91,7 +88,7 @@ def measures(clip: Clip, target: Character, scene: PerformanceScene | None, inte
     size, height = engine.stage.size, clip.character.height
     palms, own = palms_of(clip.character, theirs), palms_of(target, ours)
     there, here = tube_distances(clip.character, theirs, palms), tube_distances(target, ours, own)
-    gaps, stretched, roles = [], [], target.require_roles()
+    gaps, beyond = [], []
     for arm in range(2):
         weights = found.body[:, arm]
         best = weights.argmax(axis=1)
@@ -99,17 +96,14 @@ def measures(clip: Clip, target: Character, scene: PerformanceScene | None, inte
         on = (weights[rows, best] > MATTERS) & (there[rows, arm, best] <= ON_BODY * height)
         gap = here[rows, arm, best] - size * np.maximum(there[rows, arm, best], 0.0)
         gaps.append(1e3 * gap[on])
-        bones = [roles[f"{SIDES[arm]}_{part}"] for part in ("upper_arm", "lower_arm", "hand")]
-        full = np.linalg.norm(np.diff(ours.positions[0, bones], axis=0), axis=1).sum()
-        far = np.linalg.norm(ours.positions[:, bones[2]] - ours.positions[:, bones[0]], axis=1)
-        stretched.append((far > STRETCHED * full)[on])
+        beyond.append(found.out_of_reach[on, arm])
     between, apart = (np.linalg.norm(p[:, 0] - p[:, 1], axis=1) for p in (palms, own))
     meet = (found.hands > MATTERS) & (between <= PALMS * height)
     limbs = leg_depth(target, ours)
     allowed = np.maximum(size * leg_depth(clip.character, theirs), 0.0)
     return {
         "gaps": np.concatenate(gaps),
-        "stretched": np.concatenate(stretched),
+        "beyond": np.concatenate(beyond),
         "hands": 1e3 * (apart - size * between)[meet],
         "legs": 1e3 * np.maximum(limbs - allowed, 0.0),
         "copied_legs": 1e3 * np.maximum(leg_depth(target, copied) - allowed, 0.0),
@@ -142,6 +136,7 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
         "frames",
         "too far",
         "in reach",
+        "worst",
         "hands",
         "worst",
         "legs",
@@ -157,18 +152,20 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
             found = measures(clip, target, scene, intervals)
             gaps, hands = np.abs(np.asarray(found["gaps"])), np.asarray(found["hands"])
             middle, most, worst = np.percentile(gaps, [50, 90, 100]) if len(gaps) else (0.0, 0.0, 0.0)
-            far = np.asarray(found["stretched"], bool) & (gaps > TOUCHES)
-            within = float(np.median(gaps[~far])) if (~far).any() else 0.0
+            far = np.asarray(found["beyond"], bool)
+            within, missed = np.percentile(gaps[~far], [50, 100]) if (~far).any() else (0.0, 0.0)
             meet, farthest = np.percentile(hands, [50, 100]) if len(hands) else (0.0, 0.0)
             legs, copied = float(np.max(found["legs"])), float(np.max(found["copied_legs"]))
             row = (
-                middle, most, worst, len(gaps), far.sum(), within, meet, farthest, legs, copied, found["drift"],
+                middle, most, worst, len(gaps), far.sum(), within, missed, meet, farthest, legs, copied, found["drift"],
                 found["acceleration"],
             )  # fmt: skip
             print(f"{Path(name).stem[:24]:24} {who:9}" + "".join(f"{value:9.2f}" for value in row), flush=True)
             figures |= {
                 f"touch.{name}.{who}.median_mm": float(middle), f"touch.{name}.{who}.worst_mm": float(worst),
-                f"touch.{name}.{who}.out_of_reach_frames": float(far.sum()), f"touch.{name}.{who}.in_reach_mm": within,
+                f"touch.{name}.{who}.out_of_reach_frames": float(far.sum()),
+                f"touch.{name}.{who}.in_reach_mm": float(within),
+                f"touch.{name}.{who}.in_reach_worst_mm": float(missed),
                 f"touch.{name}.{who}.hands_mm": float(farthest), f"touch.{name}.{who}.legs_mm": legs,
                 f"touch.{name}.{who}.drift_mm": float(found["drift"]),
                 f"touch.{name}.{who}.acceleration": float(found["acceleration"]),

@@ -364,6 +364,8 @@ def test_a_restarted_sender_is_the_same_actor(walk, sally):
     stage = LiveStage("vmc", sally)
     played(stage, [(when, data, ("127.0.0.1", 1)) for when, data in sent(walk)[:60]])
     assert problems(stage) == []
+    stage.actors[0].out_of_reach = (True, False)
+    assert problems(stage) == ["what the left hand touches is out of reach"]
     stage.poses(1.9)
     assert any("no data for 0.9 s" in one for one in problems(stage))
     shown = played(stage, [(when + 0.6, data, sender) for when, data, sender in again])

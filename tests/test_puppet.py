@@ -313,7 +313,7 @@ def test_hands_approach_and_leave_without_a_jump():
     assert np.abs(np.diff(found.hands)).max() < 0.06
     assert np.abs(np.diff(found.hands, n=2)).max() < 0.02
     copied = Kinematics(transfer(clip.motion, clip.character, target))
-    assert measured.acceleration(kinematics, copied, clip.motion.fps) < 1.5
+    assert measured.acceleration(kinematics, copied, clip.motion.fps) < 1.2
 
 
 @pytest.mark.parametrize("who", TARGETS)
@@ -321,7 +321,45 @@ def test_hands_approach_and_leave_without_a_jump():
 def test_smooth_motions_stay_smooth(name, who):
     clip, target, _, kinematics = played(name, who)
     copied = Kinematics(transfer(clip.motion, clip.character, target))
-    assert measured.acceleration(kinematics, copied, clip.motion.fps) < 1.5
+    assert measured.acceleration(kinematics, copied, clip.motion.fps) < (
+        1.5 if name == "stand" or who == "blubby" else 1.2
+    )
+
+
+def test_a_joint_that_catches_up_is_no_faster_than_its_bone_lets_it_go_around():
+    from footplant.solve.ik.puppet import tuning_of
+    from footplant.solve.ik.puppet._pace import chase
+    from footplant.solve.ik.settings import PUPPET
+
+    state, want, dt, bound = np.zeros(9), np.zeros(3), 0.01, 50.0
+    state[6] = 1.0
+    for length in (0.1, 0.4):
+        assert not chase(state, state[6:], bound, dt, length, want, tuning_of(PUPPET))
+        fast = np.linalg.norm(want) / dt
+        assert 0.5 * bound < fast**2 / length < bound
+    chase(state, state[6:], bound, dt, np.inf, want, tuning_of(PUPPET))
+    assert np.linalg.norm(want) / dt > 2.0 * fast
+
+
+@pytest.mark.parametrize("short", [1.0, 0.3])
+def test_what_arms_are_too_short_to_touch_is_said_to_be_out_of_reach(short):
+    clip, sally = samples.load("waist"), samples.load_character("sally")
+    roles, offsets = sally.require_roles(), np.array(sally.skeleton.offsets)
+    for joint in (roles["left_lower_arm"], roles["left_hand"]):
+        offsets[joint] *= short
+    target = replace(sally, skeleton=replace(sally.skeleton, offsets=offsets))
+    found = PuppetEngine(clip.character, target).play(clip.motion)
+    touches = found.body[:, :2].max(axis=2) > 0.95
+    assert touches.mean() > 0.2
+    assert not found.out_of_reach[~(found.body[:, :2].max(axis=2) > 0.9)].any()
+    assert not found.out_of_reach[:, 1].any()
+    assert found.out_of_reach[touches[:, 0], 0].mean() == pytest.approx(float(short < 1.0), abs=0.05)
+    puppeteer = Puppeteer(clip.character, target)
+    state = puppeteer.init(found.peak_acceleration)
+    for f in range(len(clip.motion)):
+        frame = PerformerFrame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / clip.motion.fps)
+        state, pose = puppeteer.step(state, frame)
+        assert pose.out_of_reach == tuple(found.out_of_reach[f])
 
 
 @pytest.mark.parametrize("who", TARGETS)

@@ -123,6 +123,8 @@ class Actor:
         """State of the puppeteer."""
         self.importance: Importance | None = None
         """Importances in the current pose."""
+        self.out_of_reach = (False, False)
+        """Whether what the left and the right palm should touch is out of their reach."""
         self.delay = 0.0
         """Seconds from when a pose was made until it is shown: the jitter buffer and the smoother's look-ahead."""
         self.due = math.inf
@@ -424,7 +426,7 @@ class Actor:
         things = self.puppeteer.things(self.trackers) if self.trackers else None
         self.state, pose = self.puppeteer.step_unchecked(self.state, self._root, self._local, things, passed)
         self.poses += 1
-        self.importance = pose.importance
+        self.importance, self.out_of_reach = pose.importance, pose.out_of_reach
         if self._fade is not None:
             pose = self._crossfaded(pose)
         self._last = pose
@@ -443,4 +445,4 @@ class Actor:
         if left <= 0.0:
             self._fade = None
         turned = rotation.normalize(rotation.multiply(pose.rotations, rotation.exp(left * rotations)))
-        return PuppetPose(pose.root + left * root, turned, pose.importance, pose.iterations)
+        return PuppetPose(pose.root + left * root, turned, pose.importance, pose.iterations, pose.out_of_reach)

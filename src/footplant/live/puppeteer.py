@@ -57,6 +57,8 @@ class PuppetPose(NamedTuple):
     """Importances in the frame."""
     iterations: int = 0
     """Iterations of the body step; mostly 0."""
+    out_of_reach: tuple[bool, bool] = (False, False)
+    """Whether what the left and the right palm should touch on the body is out of their reach."""
 
 
 class Filter(Protocol):
@@ -115,14 +117,14 @@ class Puppeteer:
         self._tables = self.engine.packed()
         self._memory, self._limbs = self.engine.init()
         self._shape, self._joints = (len(performer.skeleton), 4), len(target.skeleton)
-        self._turns_at = 12 + 8 * len(SEGMENTS)
+        self._turns_at = 14 + 8 * len(SEGMENTS)
         self._rest = self.engine.analysis.scene.rest()
 
     def init(self, acceleration: float = 0.0) -> PuppeteerState:
         """Return the state before the first frame.
 
         acceleration: m/s² that joints of the copied angles are known to reach (`PuppetMotion.peak_acceleration` of an
-        offline run); otherwise it is learnt on the way. Outgoing accelerations are limited to 1.46 times that.
+        offline run); otherwise it is learnt on the way. Outgoing accelerations are limited to 1.18 times that.
         """
         memory = None if self.filter is None else self.filter.init()
         limbs = self.engine.init(acceleration)[1] if acceleration else self._limbs
@@ -154,14 +156,15 @@ class Puppeteer:
         if iterations < 0:
             _refuse(iterations)
         end = self._turns_at
-        importance = Importance(out[3:7], out[12:end].reshape(8, -1), float(out[11]), out[7:11])
-        pose = PuppetPose(out[:3], out[end:].reshape(-1, 4), importance, int(iterations))
+        importance = Importance(out[3:7], out[14:end].reshape(8, -1), float(out[11]), out[7:11])
+        reach = (bool(out[12]), bool(out[13]))
+        pose = PuppetPose(out[:3], out[end:].reshape(-1, 4), importance, int(iterations), reach)
         walked = None
         if self.ground is not None:
             walked, on, turned = self.ground.step(
                 state.ground, pose.root, pose.rotations, importance.scene[2:], seconds
             )
-            pose = PuppetPose(on, turned, importance, pose.iterations)
+            pose = PuppetPose(on, turned, importance, pose.iterations, reach)
         return PuppeteerState(state.filter, analysis, limbs, state.frames + 1, walked), pose
 
     def _checked(self, frame: PerformerFrame) -> PerformerFrame:

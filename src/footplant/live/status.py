@@ -38,6 +38,9 @@ def problems(stage: LiveStage) -> list[str]:
                 found.append(
                     f"{who}{1e3 * source.clock.jitter:.0f} ms of jitter or loss, more than --latency {budget:g} bridges"
                 )
+        short = [side for side, beyond in zip(("left", "right"), actor.out_of_reach) if beyond]
+        if short:
+            found.append(f"{who}what the {' and the '.join(short)} hand touches is out of reach")
         if actor.recent_outliers > 0:
             found.append(f"{who}impossible jumps of {actor.recent_outliers} bones are held back")
     found += [f"{number} × refused: {reason}" for reason, number in stage.refused.items()]

@@ -8,7 +8,7 @@ network handling; `footplant.live.puppeteer` drives it live and `footplant.edits
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +44,9 @@ class PuppetMotion:
     """(F, 8, S) importance of palms, feet, elbows and knees with respect to the body's segments, 0 to 1."""
     hands: NDArray
     """(F,) importance of the palms with respect to each other, 0 to 1."""
+    out_of_reach: NDArray
+    """(F, 2) whether the left and right palm miss the segment that they should touch because none of its skin is in
+    reach: the arm is too short, or the trunk covers it."""
     iterations: NDArray
     """(F,) int64; iterations of the body step (section 5.2); mostly 0."""
     peak_acceleration: float
@@ -87,7 +90,15 @@ class PuppetEngine:
             track = 0.5 * (_hip_width(target) - self.scale * _hip_width(performer))
             track += settings.foot.track_gain * max(thicker, 0.0)
         about = np.array(shaped(about, (3,), "the fixed point of the scale", MotionError))
-        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size), tuning_of(settings))
+        tuning = tuning_of(replace(settings, pace=replace(settings.pace, urgent=self._urgent())))
+        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size), tuning)
+
+    def _urgent(self) -> float:
+        """Return the bound on accelerations of arms, see `PuppetPaceSettings.urgent`."""
+        pace = self.settings.pace
+        thick = max(self.surface.radius(name, 4) for name in TRUNK if name != "head")
+        belly = thick / float(min(self.tables[0].lengths[:2]))
+        return pace.headroom + float(np.clip(2.0 * belly - 1.0, 0.0, 1.0)) * (pace.urgent - pace.headroom)
 
     def _margin(self, size: float) -> float:
         """Return the clearance from the body at which arms begin to be pushed away, metres.
@@ -159,13 +170,14 @@ class PuppetEngine:
         roots, rotations = np.empty((frames, 3)), np.empty((frames, len(skeleton), 4))
         scene, hands = np.empty((frames, 2 * len(LIMBS))), np.empty(frames)
         body, iterations = np.empty((frames, 8, len(SEGMENTS))), np.zeros(frames, np.int64)
+        beyond = np.zeros((frames, 2))
         memory, limbs = self.init(peak_acceleration or 0.0)
         state = kernel.PackedState(memory.floats, memory.places, limbs.floats, limbs.places)
         performance = kernel.Performance(motion.root, motion.rotations, poses, 1.0 / motion.fps)
-        written = kernel.Played(roots, rotations, scene, body, hands, iterations)
+        written = kernel.Played(roots, rotations, scene, body, hands, beyond, iterations)
         peak = kernel.play(self.packed(), state, peak_acceleration is None, performance, written)
         played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
-        return PuppetMotion(played, scene[:, :4], scene[:, 4:], body, hands, iterations, float(peak))
+        return PuppetMotion(played, scene[:, :4], scene[:, 4:], body, hands, beyond > 0.0, iterations, float(peak))
 
 
 def tuning_of(settings: PuppetSettings) -> NDArray:

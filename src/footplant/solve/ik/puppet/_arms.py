@@ -9,7 +9,8 @@ from footplant.kernels.balls import closest
 from footplant.kernels.importance import LIMBS, share, spring
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import exp, multiply, rotate
-from footplant.kernels.surface import measure, own_place, place, world_turn
+from footplant.kernels.surface import RINGS, measure, own_place, place, world_turn
+from footplant.kernels.surface import distance as tube_distance
 from footplant.solve.ik.puppet._clear import hand_in_body, hand_push, in_body, out_of_scene
 from footplant.solve.ik.puppet._limbs import (
     bend_to,
@@ -34,6 +35,11 @@ CROSSINGS = 3
 """Rounds in which hands are put on each other's arms."""
 SETTLES = 5
 """Projections of a touching palm onto the skin and into the arm's reach."""
+TOUCHED, MISSED, COVERED = 0.9, 0.01, 0.01
+"""Importance from which a palm touches, metres by which it misses the skin, and metres in the trunk at which a place of
+the skin is covered."""
+AROUND = 12
+"""Places around each ring of a segment that are asked whether a palm reaches them."""
 
 
 @uncounted_jit
@@ -391,7 +397,6 @@ def arms(target, importance, scene, clock, limbs, work):
                 x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], tuning[AT.pressed], work)
                 on_limb *= firm
                 wrist[0], wrist[1], wrist[2] = wrist[0] + on_limb * x, wrist[1] + on_limb * y, wrist[2] + on_limb * z
-            work.urgent[arm] = max(importance.hands[0], 1.0 - share(stage.margin / tuning[AT.thick]))
             lower_arm(target, arm, importance, keep, clock, again, limbs, work)
 
 
@@ -418,6 +423,46 @@ def cross_arms(target, importance, work):
             settle_touch(target, importance, arm, part * work.free[arm] * work.firm[arm], work)
             bend_to(puppet, character, arm, 1.0, 1.0, wrist, work, tuning)
             update_limb(puppet, arm, work)
+
+
+@uncounted_jit
+def beyond_reach(target, importance, arm, work):
+    """Return 1 where a palm misses the segment that it should touch and no place of that segment's skin is in reach.
+
+    A place is in reach if the arm is long enough for it, the hand oriented as it is, and if the trunk does not cover
+    it, as a belly covers thighs.
+    """
+    tubes, puppet, r, best = target.tubes, target.puppet, work.points[arm], 0
+    for k in range(1, tubes.joints.shape[0]):
+        if importance.body[arm, k] > importance.body[arm, best]:
+            best = k
+    if importance.body[arm, best] <= TOUCHED:
+        return 0.0
+    for limb in range(2):
+        if target.character.limbs[limb, 2] >= 0:
+            update_limb(puppet, limb, work)
+    s, positions, rotations = work.positions[0, target.character.limbs[arm, 0]], work.positions[0], work.rotations[0]
+    _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, target.character, arm, work)
+    away = target.stage.size * max(importance.seen[arm, best, 5], 0.0)
+    d, _, _, _ = skin_distance(tubes, best, positions, rotations, x + r[0], y + r[1], z + r[2])
+    if abs(d - away) <= MISSED:
+        return 0.0
+    for ring in range(RINGS):
+        for n in range(AROUND):
+            angle = 2.0 * math.pi * n / AROUND
+            x, y, z = place(
+                tubes, best, positions, rotations, ring / (RINGS - 1.0), math.cos(angle), math.sin(angle), away, 0.0
+            )
+            if (x - r[0] - s[0]) ** 2 + (y - r[1] - s[1]) ** 2 + (z - r[2] - s[2]) ** 2 > puppet.lengths[arm] ** 2:
+                continue
+            free = True
+            for k in range(tubes.joints.shape[0]):
+                if target.trunk[k] and k != best:
+                    d, _, _, _ = tube_distance(tubes, k, positions, rotations, x, y, z)
+                    free = free and d > -COVERED
+            if free:
+                return 0.0
+    return 1.0
 
 
 @uncounted_jit

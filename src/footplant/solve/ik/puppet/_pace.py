@@ -56,10 +56,11 @@ def stride(far, most, dt):
 
 
 @uncounted_jit
-def chase(state, target, bound, dt, want, tuning):
+def chase(state, target, bound, dt, length, want, tuning):
     """Write the position (3) that brings a lagging point to its target without overshoot; return whether it was on it.
 
-    state: (9,) its position, velocity, and previous target.
+    state: (9,) its position, velocity, and previous target. length: of the bone that it swings on, metres; faster than
+    √(bound · length) going around takes more than the bound.
     """
     square = 0.0
     for k in range(3):
@@ -69,7 +70,8 @@ def chase(state, target, bound, dt, want, tuning):
             want[k] = target[k]
         return True
     far = math.sqrt(square)
-    part = stride(far, tuning[AT.brakes] * bound, dt) / far
+    most = tuning[AT.brakes] * bound
+    part = min(stride(far, most, dt), dt * math.sqrt(most * length)) / far
     for k in range(3):
         want[k] = state[k] + target[k] - state[6 + k] + part * (state[6 + k] - state[k])
     return False
@@ -99,7 +101,7 @@ def limit_root(target, bound, dt, limbs, work):
     if limbs.peak[1] <= 1.0:
         record_place(state, goal, goal, dt, False)
         return
-    there = chase(state, goal, bound, dt, want, tuning)
+    there = chase(state, goal, bound, dt, math.inf, want, tuning)
     ax = (want[0] - state[0] - dt * state[3]) / (dt * dt)
     ay = (want[1] - state[1] - dt * state[4]) / (dt * dt)
     az = (want[2] - state[2] - dt * state[5]) / (dt * dt)
@@ -230,8 +232,8 @@ def limit_limb(puppet, character, limb, bound, dt, limbs, work, tuning):
         first += (middle[k] - shoulder[k]) ** 2
         second += (end[k] - middle[k]) ** 2
     scratch[6, 0], scratch[6, 1] = math.sqrt(first), math.sqrt(second)
-    there = chase(states[0], middle, bound, dt, scratch[2], tuning)
-    there = chase(states[1], end, bound, dt, scratch[3], tuning) and there
+    there = chase(states[0], middle, bound, dt, scratch[6, 0], scratch[2], tuning)
+    there = chase(states[1], end, bound, dt, scratch[6, 1], scratch[3], tuning) and there
     takes = part_of_way(puppet, character, limb, 1.0, dt, limbs, work)
     if there and takes <= bound:
         record_place(states[0], middle, middle, dt, True)

@@ -170,8 +170,8 @@ def work_of(p):
         table(f, q, 7), table(f, q, 8), table(f, q, 9), row(f, q, 10), row(w, q, 11), table(f, q, 12),
         table(f, q, 13), block(f, q, 14), table(f, q, 15), row(f, q, 16), row(f, q, 17), row(f, q, 18),
         table(f, q, 19), table(f, q, 20), table(f, q, 21), table(f, q, 22), table(f, q, 23), row(f, q, 24),
-        table(f, q, 25), table(f, q, 26), table(f, q, 27), row(f, q, 28), row(f, q, 29),
-        table(f, q, 30),
+        table(f, q, 25), table(f, q, 26), table(f, q, 27), row(f, q, 28), table(f, q, 29),
+        row(f, q, 30),
     )  # fmt: skip
 
 

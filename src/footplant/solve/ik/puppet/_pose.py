@@ -22,7 +22,7 @@ from footplant.kernels.importance import (
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
 from footplant.kernels.transfer import retarget_pose
-from footplant.solve.ik.puppet._arms import arms, cross_arms
+from footplant.solve.ik.puppet._arms import arms, beyond_reach, cross_arms
 from footplant.solve.ik.puppet._body import move_root, place_body
 from footplant.solve.ik.puppet._limbs import leg, legs_apart, note_angles, update_limb
 from footplant.solve.ik.puppet._pace import acceleration_bound, limit_limb, limit_root
@@ -77,8 +77,10 @@ def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
     cross_arms(target, importance, work)
     for limb in range(2):
         if character.limbs[limb, 2] >= 0:
-            more = 1.0 + work.urgent[limb] * (tuning[AT.urgent] / tuning[AT.headroom] - 1.0)
+            more = tuning[AT.urgent] / tuning[AT.headroom]
             limit_limb(puppet, character, limb, more * bound, dt, limbs, work, tuning)
+    for limb in range(2):
+        work.beyond[limb] = beyond_reach(target, importance, limb, work) if character.limbs[limb, 2] >= 0 else 0.0
     normalize_rows(work.local[0])
     return iterations
 
@@ -135,7 +137,8 @@ def advance(floats, whole, places, memory, memory_places, limbs, limb_places, ro
     """Run the phases two and three for one frame; return the iterations of the body step, or why it is refused.
 
     Tables as `pack` lays them out; memory, limbs: the floats of the state, changed in place. out: root (3), importances
-    in the scene (8), of the palms (1) and of the body (8 S), local rotations (4 J). Flat arguments, because passing a
+    in the scene (8) and of the palms (1), whether palms are out of reach (2), importances of the body (8 S), local
+    rotations (4 J). Flat arguments, because passing a
     named tuple takes longer and this runs live at every frame.
     """
     why = refused(root, rotations)
@@ -156,7 +159,8 @@ def advance(floats, whole, places, memory, memory_places, limbs, limb_places, ro
     for limb in range(8):
         out[3 + limb] = found.scene[limb]
     out[11] = found.hands[0]
-    n = 12
+    out[12], out[13] = work.beyond[0], work.beyond[1]
+    n = 14
     for row in range(found.body.shape[0]):
         for k in range(found.body.shape[1]):
             out[n] = found.body[row, k]
@@ -205,6 +209,8 @@ class Played(NamedTuple):
     """(F, 8, S)."""
     hands: NDArray
     """(F,)."""
+    beyond: NDArray
+    """(F, 2) 1 where what a palm touches is out of reach."""
     iterations: NDArray
     """(F,) int64; of the body step."""
 
@@ -239,6 +245,7 @@ def play(tables, state, learn, clip, out):
         for limb in range(8):
             out.scene[f, limb] = importance.scene[limb]
         out.hands[f] = importance.hands[0]
+        out.beyond[f, 0], out.beyond[f, 1] = work.beyond[0], work.beyond[1]
     return peak if learn else limbs.peak[0]
 
 
@@ -285,13 +292,19 @@ def _frozen(*shape):
 
 def _smallest_advance():
     turns = np.array([[[1.0, 0.0, 0.0, 0.0]]])
-    return *_smallest_parts(), np.zeros((1, 3)), turns, _rest(), 0.01, np.zeros(12 + 8 + 4)
+    return *_smallest_parts(), np.zeros((1, 3)), turns, _rest(), 0.01, np.zeros(14 + 8 + 4)
 
 
 def _smallest_play():
     parts = _smallest_parts()
     out = Played(
-        np.zeros((1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 8)), np.zeros((1, 8, 1)), np.zeros(1), np.zeros(1, np.int64)
+        np.zeros((1, 3)),
+        np.zeros((1, 1, 4)),
+        np.zeros((1, 8)),
+        np.zeros((1, 8, 1)),
+        np.zeros(1),
+        np.zeros((1, 2)),
+        np.zeros(1, np.int64),
     )
     clip = Performance(_frozen(1, 3), _frozen(1, 1, 4), _rest()[None], 0.01)
     return Packed(*parts[:3]), PackedState(*parts[3:]), True, clip, out

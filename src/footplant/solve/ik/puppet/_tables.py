@@ -231,11 +231,11 @@ class Work(NamedTuple):
     """(4, 4) rotation of each limb's end from the captured one."""
     firm: NDArray
     """(2,) how much each palm is put on the skin, 0 to 1."""
-    urgent: NDArray
-    """(2,) how much each arm may accelerate by `PuppetPaceSettings.urgent`, 0 to 1."""
     ankles: NDArray
     """(2, 5) where each ankle is put, metres, the share of its length from which the leg is extended less, and how much
     it is not."""
+    beyond: NDArray
+    """(2,) 1 where what a palm touches is out of reach."""
 
 
 def new_limbs(joints: int, vertebrae: int) -> Limbs:
@@ -259,7 +259,7 @@ def new_work(performer: int, target: int, vertebrae: int) -> Work:
         np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((unknowns, unknowns)),
         np.zeros((unknowns, unknowns)), np.zeros((4, unknowns)), np.zeros((target, 3)), np.zeros(3),
         np.zeros((2, 3)), np.zeros((2, 3)),
-        np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)), np.zeros(2), np.zeros(2), np.zeros((2, 5)),
+        np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)), np.zeros(2), np.zeros((2, 5)), np.zeros(2),
     )  # fmt: skip
 
 
