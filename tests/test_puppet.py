@@ -405,6 +405,17 @@ def test_recorded_clips_keep_what_matters(name, stem):
             assert found["drift_mm"] < 5.0 + found["performer_drift_mm"]
 
 
+@pytest.mark.named("bvh/cmu/05_02.bvh", "vrm/100avatars_045_DinoKid.vrm")
+def test_long_heels_of_a_dancer_stay_out_of_the_other_leg():
+    from footplant.io import load
+
+    touches = importlib.import_module("puppet_touches")
+    clip, scene, _ = measured.real_clip(shared_data("bvh", "cmu", "05_02.bvh"))
+    target = load(shared_data("vrm", "100avatars_045_DinoKid.vrm")).character
+    found = PuppetEngine(clip.character, target, scene).play(clip.motion)
+    assert touches.leg_depth(target, Kinematics(found.motion)).max() < 0.012
+
+
 @pytest.mark.quick
 def test_the_root_estimate_spares_the_body_step():
     clip, target = samples.load("walk"), samples.load_character("blubby")

@@ -332,18 +332,19 @@ def legs_apart(performer, target, importance, clock, limbs, work):
         goal, state, there = work.ankles[leg_number], limbs.apart[leg_number], work.scratch[7]
         want = legs_clearance(target, importance, leg_number, performer.character.thick[limb])
         part = 1.0 / (1.0 + theirs)
-        ball = work.points[3 * limb - 3]
+        heel, ball = work.points[3 * limb - 4], work.points[3 * limb - 3]
         kx, ky, kz, _, _, _, _, _, _, _ = limb_places(puppet, character, limb, work)
         for k in range(3):
             there[k] = goal[k] + keep * state[k]
         for _ in range(LEG_SWEEPS):
-            for probe in range(3):
-                # ankle, middle of the shin, ball of the foot
+            for probe in range(4):
+                # ankle, middle of the shin, ball of the foot, heel
                 x, y, z = there[0], there[1], there[2]
                 if probe == 1:
                     x, y, z = 0.5 * (x + kx), 0.5 * (y + ky), 0.5 * (z + kz)
-                elif probe == 2:
-                    x, y, z = x + ball[0], y + ball[1], z + ball[2]
+                elif probe > 1:
+                    point = ball if probe == 2 else heel
+                    x, y, z = x + point[0], y + point[1], z + point[2]
                 x, y, z = out_of_leg(target, other, want, x, y, z, work)
                 there[0], there[1], there[2] = there[0] + part * x, there[1] + part * y, there[2] + part * z
         moved = 0.0
