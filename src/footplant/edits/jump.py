@@ -34,7 +34,7 @@ from footplant.solve.dynamics import Physics
 
 @dataclass(frozen=True)
 class JumpSettings:
-    """Tuning numbers of jumps. No experiment is on record for them."""
+    """Tuning numbers of jumps. Where a field names no experiment, none is on record."""
 
     push: float = 0.25
     """Seconds before take-off and after landing over which the body gets faster and slower."""
@@ -42,6 +42,11 @@ class JumpSettings:
     """Body heights; a jump that goes less far is made longer in the direction that the body faces."""
     most: float = 1.5
     """Body heights; largest change of length or height."""
+    landing: float = 1.0 / 60.0
+    """Seconds for which a body that nothing supports falls on after the flight that was found: it is found in smoothed
+    places, into which the landing leaks. With 0, the backflip CMU 88_01 made 40 cm longer is 20 mm off the parabola
+    over the frames in which it is then found to fly, with this 0.2 mm; of 18 other jumps, runs and flips three are
+    nearer to theirs by 0.8 to 2.2 mm, one is farther off by 1.2 mm, the others differ by at most 0.2 mm."""
 
 
 JUMP_SETTINGS = JumpSettings()
@@ -87,6 +92,7 @@ def jump(
     plants = without_overlap(plants_for(steps, character, stage.move), motion.fps)
     problem = Problem(flatten_toes(moved, character, plants, stage.ground), character, plants)
     flying = _flying(kinematics, character, contacts, lead) | _between(start, end, len(motion))
+    flying = _falls_on(flying, contacts, motion.fps)
     physics = Physics(False, flying, np.zeros(len(motion)), gravity)
     held = range(lead, len(motion))
     solution = solve_planted(
@@ -107,6 +113,14 @@ def _flying(kinematics: Kinematics, character: Character, contacts: Contacts, le
     grounded = np.asarray(contacts.masks().any(axis=1))
     grounded[:lead] = True
     return flight_frames(kinematics, character, grounded)
+
+
+def _falls_on(flying: NDArray, contacts: Contacts, fps: float) -> NDArray:
+    """Return frames of flight (F,) with those after each in which nothing supports the body yet."""
+    out, supported = np.array(flying), np.asarray(contacts.masks().any(axis=1))
+    for _ in range(round(JUMP_SETTINGS.landing * fps)):
+        out[1:] |= out[:-1] & ~supported[1:]
+    return out
 
 
 def _chosen(fps: float, flying: NDArray, number: int | None) -> tuple[int, int]:
