@@ -118,14 +118,17 @@ def test_bone_angles():
     np.testing.assert_allclose(out, expected, atol=1e-12)
 
 
-def test_contact_drift():
-    tracks = np.random.default_rng(2).normal(size=(50, 3, 3))
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_contact_drift(share):
+    rng = np.random.default_rng(2)
+    tracks, rolls = rng.normal(size=(50, 3, 3)), rng.random((50, 3)) < share
     plants, out = np.array([[0, 3, 20], [2, 5, 6], [1, 0, 50]]), np.empty((3, 3))
-    judging.plant_errors(tracks, plants, out)
+    judging.plant_errors(tracks, rolls, plants, out)
     for (point, start, end), found in zip(plants, out):
-        track = tracks[start:end, point]
-        away = np.linalg.norm((track - track.mean(axis=0))[:, ::2], axis=1)
-        ways = np.linalg.norm(np.diff(track[:, ::2], axis=0), axis=1)
+        track, on = tracks[start:end, point], ~rolls[start:end, point]
+        held = track[on] if on.any() else np.zeros((1, 3))
+        away = np.linalg.norm((held - held.mean(axis=0))[:, ::2], axis=1)
+        ways = np.linalg.norm(np.diff(track[:, ::2], axis=0), axis=1)[on[1:] & on[:-1]]
         expected = [away.max(), np.ptp(track[:, 1]), ways.mean() if len(ways) else 0.0]
         np.testing.assert_allclose(found, expected, atol=1e-12)
 

@@ -1012,6 +1012,12 @@ CHEAP: dict[str, Draw] = {
         )
         and None
     ),
+    "humanoid.with_straight_toes": lambda d: (
+        humanoid.with_straight_toes(
+            d(characters).skeleton, d(characters).require_roles(), d(arrays(walk().motion.rotations[:8]))
+        )
+        and None
+    ),
     "proportions_of": lambda d: humanoid.proportions_of(d(characters), d(characters)) and None,
     "Doorway": lambda d: Doorway(d(arrays([0.0, 0.0])), d(real(0.0)), d(real(1.5))) and None,
 }
