@@ -1563,7 +1563,7 @@ class FrameFilter:
     def step(self, state: Any, frame: Any) -> tuple[Any, Any]:
         places, present = np.tile(frame.root, (len(self.sensors), 1)), np.ones(len(self.sensors), bool)
         state, shown, turns = self.sensors.step(state, places, np.array(frame.rotations), present, frame.dt)
-        return state, replace(frame, root=shown[0].copy(), rotations=turns.copy())
+        return state, frame._replace(root=shown[0].copy(), rotations=turns.copy())
 
 
 @case(("walk", "sally", False), ("clap", "blubby", True))
