@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant import rotation
 from footplant.constraints import Footplant
 from footplant.contacts.turning import Piece, Turn, pieces_of
 from footplant.feet.steps import STEP_SETTINGS
@@ -30,9 +31,7 @@ class _Moved:
 
     def __call__(self, place: NDArray) -> NDArray:
         """Return where a place (3,) goes."""
-        x, y, z = place - self.about
-        c, s = math.cos(self.angle), math.sin(self.angle)
-        return self.to + np.array([c * x + s * z, y, c * z - s * x])
+        return self.to + rotation.rotate(rotation.exp(self.angle * rotation.AXES["y"]), place - self.about)
 
 
 @dataclass(frozen=True, eq=False)

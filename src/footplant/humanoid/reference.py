@@ -140,13 +140,14 @@ def with_straight_toes(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -
         if least < SETTINGS.bent_toes:
             continue
         world = skeleton.posed(frames)[1]
-        foot_tilt, toes_tilt = (
+        # how upright foot and toes are, 1 as in the reference pose
+        foot_upright, toes_upright = (
             np.median(
                 rotation.rotate(rotation.multiply(world[:, j], rotation.inverse(upright[j])), rotation.AXES["y"])[:, 1]
             )
             for j in (foot, toes)
         )
-        if toes_tilt < foot_tilt:
+        if toes_upright < foot_upright:
             pose[toes] = rotation.multiply(pose[toes], rotation.exp(least * axis))
             found.append(skeleton.names[toes])
     return (replace(roles, reference=pose) if found else roles), tuple(found)
