@@ -99,6 +99,12 @@ def test_between_opposite_directions_is_half_a_turn(axis):
     assert np.allclose(rotation.rotate(rotation.between(axis, -axis), axis), -axis, atol=1e-9)
 
 
+def test_between_broadcasts():
+    found, half = rotation.between([1.0, 0.0, 0.0], [[0.0, 3.0, 0.0], [2.0, 0.0, 0.0]]), np.sqrt(0.5)
+    assert np.allclose(found, [[half, 0.0, 0.0, half], [1.0, 0.0, 0.0, 0.0]])
+    assert rotation.between(np.zeros((0, 3)), [1.0, 0.0, 0.0]).shape == (0, 4)
+
+
 @given(quaternions, vectors.filter(lambda v: (np.linalg.norm(v, axis=1) > 1e-2).all()))
 @pytest.mark.quick
 def test_swing_and_twist_multiply_to_the_whole(q, axis):

@@ -162,3 +162,16 @@ def test_a_smoothing_curve_is_the_solution_of_its_dense_system(seed):
     found = np.empty((count, 2))
     smoothing.smooth_curve(weights, bend, speed, wanted, np.empty((count, 3)), found)
     np.testing.assert_allclose(found, np.linalg.solve(matrix, wanted), atol=1e-12)
+
+
+def test_roughness_agrees_with_numpy():
+    rng = np.random.default_rng(4)
+    places, origins, parts = rng.normal(size=(30, 2, 3)), rng.normal(size=(30, 3)), ((0, 12), (12, 15), (16, 30))
+    found = np.zeros(3)
+    for first, last in parts:
+        smoothing.roughness(places, origins, first, last, found)
+    bends = [np.linalg.norm(np.diff(places[a:b], 2, axis=0), axis=2) for a, b in parts]
+    thirds = [np.abs(np.diff((places - origins[:, None])[a:b], 3, axis=0)).ravel() for a, b in parts]
+    assert np.isclose(found[0], np.concatenate(bends).max() ** 2)
+    assert np.isclose(found[1], np.concatenate(thirds).sum())
+    assert found[2] == len(np.concatenate(thirds))

@@ -178,17 +178,14 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> NDArray:
 
 def between(a: ArrayLike, b: ArrayLike) -> NDArray:
     """Return the smallest rotation from direction a to direction b (any lengths; opposite: about any normal)."""
+    from footplant.kernels.rows import between_rows
+
     a, b = _vectors(a), _vectors(b)
     _must_broadcast(a, b)
     a, b = np.broadcast_arrays(a, b)
-    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    w = lengths + np.sum(a * b, axis=-1)
-    u = cross(a, b)
-    opposite = w < 1e-9 * np.where(lengths > 0, lengths, 1.0)
-    helper = np.where(np.abs(a[..., :1]) < 0.6 * np.linalg.norm(a, axis=-1, keepdims=True), AXES["x"], AXES["y"])
-    u = np.where(opposite[..., None], cross(a, helper), u)
-    w = np.where(opposite, 0.0, w)
-    return normalize(np.concatenate([w[..., None], u], axis=-1))
+    out = np.empty((*a.shape[:-1], 4))
+    between_rows(_rows(a), _rows(b), out.reshape(-1, 4))
+    return out
 
 
 def swing_twist(quaternions: ArrayLike, axis: ArrayLike) -> tuple[NDArray, NDArray]:

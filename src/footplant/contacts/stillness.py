@@ -125,19 +125,27 @@ def lead_in(positions: NDArray, fps: float, height: float, *, eased: bool = Fals
     positions, fps, height = _checked(positions, fps, height)
     if len(positions) < 4 or not positions.shape[1]:
         return 0
-    steps = np.diff(positions, axis=0)
-    steps = np.sqrt(np.einsum("fpk,fpk->fp", steps, steps)).max(axis=1) / height
-    first = min(len(steps) // 2, max(2, round(LEAD_IN * fps)))
-    jumps = steps[:first] > max(JUMP, JUMP_SPEED / fps, 5.0 * float(np.percentile(steps[first:], 99)))
+    first = min((len(positions) - 1) // 2, max(2, round(LEAD_IN * fps)))
+    steps, least = _farthest(positions[: first + 1]) / height, max(JUMP, JUMP_SPEED / fps)
+    if not (steps > least).any():
+        return 0
+    usual = float(np.percentile(_farthest(positions[first:]) / height, 99))
+    jumps = steps > max(least, 5.0 * usual)
     # a motion has begun before a jump that ordinary steps precede
-    apart = np.cumsum((steps[:first] > STILL) & (steps[:first] < JUMP)) == 0
+    apart = np.cumsum((steps > STILL) & (steps < JUMP)) == 0
     found = np.flatnonzero(jumps & apart)
     if not len(found):
         return 0
     end = int(found[-1]) + 1
-    while eased and end < first and steps[end] > max(JUMP, JUMP_SPEED / fps):
+    while eased and end < first and steps[end] > least:
         end += 1
     return end
+
+
+def _farthest(positions: NDArray) -> NDArray:
+    """Return how far the fastest point (F, P, 3) moves from each frame to the next (F − 1,), metres."""
+    steps = np.diff(positions, axis=0)
+    return np.sqrt(np.einsum("fpk,fpk->fp", steps, steps)).max(axis=1)
 
 
 def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float, otherwise: float) -> float:

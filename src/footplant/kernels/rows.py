@@ -72,6 +72,23 @@ def log_rows(quaternions, out):
 
 
 @strict_jit
+def between_rows(a, b, out):
+    """Write the smallest rotations (N, 4) from directions a (N, 3) to directions b (N, 3), of any lengths."""
+    for i in range(out.shape[0]):
+        ax, ay, az, bx, by, bz = a[i, 0], a[i, 1], a[i, 2], b[i, 0], b[i, 1], b[i, 2]
+        length = math.sqrt(ax * ax + ay * ay + az * az)
+        lengths = length * math.sqrt(bx * bx + by * by + bz * bz)
+        w = lengths + (ax * bx + ay * by + az * bz)
+        x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+        if w < 1e-9 * (lengths if lengths > 0.0 else 1.0):
+            # opposite: about any normal
+            w = 0.0
+            x, y, z = (0.0, az, -ay) if abs(ax) < 0.6 * length else (-az, 0.0, ax)
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = w, x, y, z
+    normalize_rows(out, out)
+
+
+@strict_jit
 def first_unnormalized(quaternions, tolerance):
     """Return the first row (N, 4) whose squared norm is not 1 within a tolerance, or not finite; N if there is none."""
     for i in range(quaternions.shape[0]):
@@ -122,5 +139,6 @@ WARMUP = {
     "normalize_rows": lambda: (_read_only(4), np.zeros((1, 4))),
     "exp_rows": lambda: (_read_only(3), np.zeros((1, 4))),
     "log_rows": lambda: (_read_only(4), np.zeros((1, 3))),
+    "between_rows": lambda: (_read_only(3), _read_only(3), np.zeros((1, 4))),
     "first_unnormalized": lambda: (_read_only(4), 1e-6),
 }

@@ -55,6 +55,29 @@ def smooth_curve(weights, bend, speed, wanted, factors, out):
             out[i, k] = value
 
 
+@uncounted_jit
+def roughness(places, origins, first, last, found):
+    """Update how rough paths (F, n, 3) are over frames first … last − 1; origins (F, 3): where they are seen from.
+
+    found: (3,) the largest squared length of a second difference so far, the sum of absolute third differences of their
+    coordinates as seen from the origins, and the number of these.
+    """
+    largest, total = found[0], found[1]
+    for f in range(first + 2, last):
+        for n in range(places.shape[1]):
+            square = 0.0
+            for k in range(3):
+                bend = (places[f, n, k] - places[f - 1, n, k]) - (places[f - 1, n, k] - places[f - 2, n, k])
+                square += bend * bend
+                if f > first + 2:
+                    d, c = places[f, n, k] - origins[f, k], places[f - 1, n, k] - origins[f - 1, k]
+                    b, a = places[f - 2, n, k] - origins[f - 2, k], places[f - 3, n, k] - origins[f - 3, k]
+                    total += abs(((d - c) - (c - b)) - ((c - b) - (b - a)))
+            largest = max(largest, square)
+    found[0], found[1] = largest, total
+    found[2] += 3 * places.shape[1] * max(last - first - 3, 0)
+
+
 class AboveRoom(NamedTuple):
     """Workspace of `smooth_above` for n values."""
 
@@ -106,6 +129,7 @@ def smooth_above(values, held, bend, clinging, clinging_held, changes, room, out
 
 
 WARMUP = {
+    "roughness": lambda: (np.zeros((4, 1, 3)), np.zeros((4, 3)), 0, 4, np.zeros(3)),
     "smooth_above": lambda: (np.zeros(3), np.zeros(3, np.bool_), 1.0, 1.0, 1.0, 1, above_room(3), np.zeros(3)),
     "smooth_curve": lambda: (np.ones(3), 1.0, 1.0, np.zeros((3, 1)), np.zeros((3, 3)), np.zeros((3, 1))),
 }

@@ -67,13 +67,13 @@ def no_rougher(
     size = body_length(character) / body_length(source_character)
     motion = _smooth_trunk(motion, character, source, source_character, parts, excess * size)
     kinematics = Kinematics(motion)
-    highest = size * max(_peak(source.positions[:, joint], parts) for joint in joints)
+    highest = size * _roughness(source.positions[:, joints], None, parts)[0]
     swings = []
     for names in [names for names in limbs if len(names) > 1]:
         chain = [roles[role] for role in names]
-        jerk = size * _jerk(_seen_from_hips(source, source_character, [theirs[role] for role in names]), parts)
+        jerk = size * _jerk(source, source_character, [theirs[role] for role in names[1:]], parts)
         bones = np.diff(kinematics.positions[:, chain], axis=1)
-        around = (kinematics.positions[:, chain[:1]], kinematics.positions[:, roles["hips"], None])
+        around = (kinematics.positions[:, chain[:1]], kinematics.positions[:, roles["hips"]])
         smooth = _smooth_limb(bones, around, parts, (excess * highest, excess * jerk))
         if smooth is not bones:
             swings.append((chain, bones, smooth))
@@ -97,15 +97,15 @@ def _smooth_limb(
 ) -> NDArray:
     """Return the bones (F, n, 3) of a limb, smoothed as far as its joints have too high a peak or too much jerk.
 
-    around: positions (F, 1, 3) of its first joint and of the hips, from which jerk is measured. allowed: peak, jerk.
+    around: positions (F, 1, 3) of its first joint, and (F, 3) of the hips, from which jerk is measured. allowed: peak,
+    jerk.
     """
     first, hips = around
     peak, jerk = allowed
 
     def is_smooth(smooth: NDArray) -> bool:
-        places = first + np.cumsum(smooth, axis=1)
-        rough = max(_peak(places[:, joint], parts) for joint in range(places.shape[1]))
-        return rough <= peak and _jerk(places - hips, parts) <= jerk
+        found = _roughness(first + np.cumsum(smooth, axis=1), hips, parts)
+        return found[0] <= peak and found[1] <= jerk
 
     return _least_smoothed(bones, lambda strength: _smoothed(bones, strength, parts), is_smooth)
 
@@ -131,25 +131,25 @@ def _smooth_trunk(
     Limbs keep their world rotations. size: factor by which the source's jerk is allowed.
     """
     roles, theirs = character.require_roles(), source_character.require_roles()
-    allowed = size * _jerk(source.positions[:, [theirs["hips"]]], parts)
+    allowed = size * _roughness(source.positions[:, [theirs["hips"]]], None, parts)[1]
     path = _least_smoothed(
         motion.root,
         lambda strength: _smoothed_curves(motion.root, strength, parts),
-        lambda path: _jerk(path[:, None], parts) <= allowed,
+        lambda path: _roughness(path[:, None], None, parts)[1] <= allowed,
     )
     if path is not motion.root:
         motion = motion.like(path, motion.rotations, motion.offsets)
     seen = [role for role in ("head", "left_upper_arm", "right_upper_arm") if role in roles and role in theirs]
     if not seen:
         return motion
-    jerk = size * _jerk(_seen_from_hips(source, source_character, [0, *(theirs[role] for role in seen)]), parts)
+    jerk = size * _jerk(source, source_character, [theirs[role] for role in seen], parts)
     joints = [roles[role] for role in seen]
     trunk = {joint for end in joints for joint in character.skeleton.chain(end)[:-1]}
     given = Kinematics(motion)
     return _least_smoothed(
         given,
         lambda strength: Kinematics(_with_smooth_trunk(given, trunk, strength, parts)),
-        lambda found: _jerk(_seen_from_hips(found, character, [0, *joints]), parts) <= jerk,
+        lambda found: _jerk(found, character, joints, parts) <= jerk,
     ).motion
 
 
@@ -226,16 +226,24 @@ def _smoothed(bones: NDArray, strength: float, parts: Sequence[tuple[int, int]])
     return out
 
 
-def _seen_from_hips(kinematics: Kinematics, character: Character, joints: Sequence[int]) -> NDArray:
-    hips = character.require_roles()["hips"]
-    return kinematics.positions[:, joints[1:]] - kinematics.positions[:, [hips]]
+def _jerk(
+    kinematics: Kinematics, character: Character, joints: Sequence[int], parts: Sequence[tuple[int, int]]
+) -> float:
+    """Return the mean third difference of joints as seen from the hips, metres."""
+    hips = kinematics.positions[:, character.require_roles()["hips"]]
+    return _roughness(kinematics.positions[:, joints], hips, parts)[1]
 
 
-def _jerk(places: NDArray, parts: Sequence[tuple[int, int]]) -> float:
-    """Return the mean third difference of positions (F, n, 3), metres."""
-    return float(np.concatenate([np.abs(np.diff(places[a:b], 3, axis=0)).reshape(-1) for a, b in parts]).mean())
+def _roughness(places: NDArray, origins: NDArray | None, parts: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Return the largest second difference of paths (F, n, 3), metres, and their mean third difference by coordinates.
 
+    origins: (F, 3), from which third differences are seen; None: the world's.
+    """
+    from footplant.kernels.smoothing import roughness
 
-def _peak(places: NDArray, parts: Sequence[tuple[int, int]]) -> float:
-    """Return the largest second difference of positions (F, 3), metres."""
-    return max(float(np.linalg.norm(np.diff(places[a:b], 2, axis=0), axis=1).max()) for a, b in parts)
+    found = np.zeros(3)
+    origins = np.zeros((len(places), 3)) if origins is None else np.array(origins, order="C")
+    places = np.array(places, order="C")
+    for first, last in parts:
+        roughness(places, origins, first, last, found)
+    return float(np.sqrt(found[0])), float(found[1] / found[2])
