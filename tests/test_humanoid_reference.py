@@ -193,6 +193,56 @@ def test_toes_on_tiptoe_are_not_taken_for_straight():
     assert humanoid.with_straight_toes(SKELETON, ROLES, rotations) == (ROLES, ())
 
 
+def t_pose(pitch: float, arms: float = 0.0, yaw: float = 0.0) -> np.ndarray:
+    """Local rotations of the reference pose with the head pitched, the arms lowered and all turned, degrees."""
+    pose = humanoid.reference_pose(SKELETON, ROLES)
+    turns = {"head": (1.0, pitch), "left_upper_arm": (2.0, -arms), "right_upper_arm": (2.0, arms), "hips": (1.5, yaw)}
+    world = humanoid.reference_world(SKELETON, ROLES)[1]
+    for role, (axis, degrees) in turns.items():
+        joint = ROLES[role]
+        about = rotation.AXES[{1.0: "x", 1.5: "y", 2.0: "z"}[axis]]
+        own = rotation.rotate(rotation.inverse(world[joint]), about)
+        pose[joint] = rotation.multiply(pose[joint], rotation.exp(np.radians(degrees) * own))
+    return pose
+
+
+@pytest.mark.parametrize("yaw", [0.0, 130.0])
+def test_the_head_looks_ahead_as_in_a_t_pose(yaw):
+    roles, turned = humanoid.with_head_of_t_pose(SKELETON, ROLES, t_pose(16.0, yaw=yaw))
+    assert np.degrees(turned) == pytest.approx(16.0, abs=1e-6)
+    world, usual = (humanoid.reference_world(SKELETON, each)[1] for each in (roles, ROLES))
+    head = ROLES["head"]
+    away = rotation.log(rotation.multiply(world[head], rotation.inverse(usual[head])))
+    np.testing.assert_allclose(np.degrees(away), [16.0, 0.0, 0.0], atol=1e-6)
+    others = [joint for joint in range(len(SKELETON)) if head not in SKELETON.chain(joint)]
+    assert np.degrees(rotation.angle(world, usual))[others].max() < 1e-6
+
+
+def test_a_pose_with_arms_down_says_nothing_about_the_head():
+    assert humanoid.with_head_of_t_pose(SKELETON, ROLES, t_pose(16.0, arms=80.0)) == (ROLES, 0.0)
+
+
+def test_a_file_with_a_t_pose_before_the_motion_has_its_head_ahead(tmp_path):
+    """Of a motion whose head bows by 16°, and of its T-pose too, the head of another character is upright."""
+    clip = footplant.load("sample:walk")
+    rotations, head = np.array(clip.motion.rotations), ROLES["head"]
+    bowed = rotation.exp(np.array([np.radians(16.0), 0.0, 0.0]))
+    rotations[:, head] = rotation.multiply(rotations[:, head], bowed)
+    first = t_pose(0.0)
+    first[head] = rotation.multiply(first[head], bowed)
+    root = np.array(clip.motion.root)
+    motion = clip.motion.like(np.concatenate([root[:1], root]), np.concatenate([first[None], rotations]))
+    bare = replace(clip, character=replace(clip.character, skin=None), motion=motion)
+    footplant.save(tmp_path / "bowed.bvh", bare)
+    read = footplant.load(tmp_path / "bowed.bvh")
+    assert any("head looks ahead" in note and "16°" in note for note in read.notes)
+    usual = footplant.retarget(clip, "sample:mannequin", method="copy").motion
+    made = footplant.retarget(read, "sample:mannequin", method="copy", lead_in="drop").motion
+    joint = footplant.load_character("sample:mannequin").require_roles()["head"]
+    apart = rotation.angle(Kinematics(made).rotations[:, joint], Kinematics(usual).rotations[:, joint])
+    assert np.degrees(apart).max() < 0.5
+
+
 def test_a_file_with_bent_toes_says_so_and_has_its_ball_on_the_ground(tmp_path):
     clip = footplant.load("sample:walk")
     bare = replace(clip, character=replace(clip.character, skin=None))

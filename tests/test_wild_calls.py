@@ -1012,6 +1012,12 @@ CHEAP: dict[str, Draw] = {
         )
         and None
     ),
+    "humanoid.with_head_of_t_pose": lambda d: (
+        humanoid.with_head_of_t_pose(
+            d(characters).skeleton, d(characters).require_roles(), d(arrays(walk().motion.rotations[0]))
+        )
+        and None
+    ),
     "humanoid.with_straight_toes": lambda d: (
         humanoid.with_straight_toes(
             d(characters).skeleton, d(characters).require_roles(), d(arrays(walk().motion.rotations[:8]))

@@ -19,6 +19,7 @@ from footplant.humanoid.reference import (
     mirror_map,
     reference_pose,
     reference_world,
+    with_head_of_t_pose,
     with_reference,
     with_straight_toes,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "reference_world",
     "segment_masses",
     "standing_height",
+    "with_head_of_t_pose",
     "with_reference",
     "with_straight_toes",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from footplant import humanoid, rotation
 from footplant.checks import real_number
 from footplant.clip import Clip, Conversion
+from footplant.contacts.stillness import lead_in
 from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.cache import CACHE_SIZE, SkeletonKey, same_roles, same_skeleton
 from footplant.humanoid.measure import HUMAN_HEIGHT
@@ -36,7 +38,7 @@ UP_TURNS = {
 
 @dataclass(frozen=True)
 class UnitSettings:
-    """When a file's stated units are questioned. No experiment is on record for them."""
+    """When a file's stated units are questioned, and what is looked at. No experiment is on record for them."""
 
     plausible_heights: tuple[float, float] = (0.5, 3.0)
     """Metres. Standing heights of people, from infants to giants; outside this range a note suggests other units."""
@@ -44,6 +46,10 @@ class UnitSettings:
     """Metres. Other units are suggested only if they give a standing height in this range."""
     sampled_frames: int = 200
     """Frames used to find the up axis and the reference pose. Doubled, loading long clips takes longer."""
+    start: float = 4.0
+    """Seconds of a clip in which a T-pose before the motion is looked for, which lasts less than one."""
+    visible_turn: float = 2.0
+    """Degrees by which a head in its T-pose differs from the rest pose that a note tells."""
 
 
 SETTINGS = UnitSettings()
@@ -105,6 +111,9 @@ def clip_from_raw(
         if raw.takes and raw.skin is None:
             roles, bent = humanoid.with_straight_toes(motion.skeleton, roles, _some_frames(motion).rotations)
             notes += [f"{toes} is bent in nearly all frames: taken for straight" for toes in bent]
+            roles, turned = _with_head_ahead(motion, roles)
+            if (angle := math.degrees(turned)) > SETTINGS.visible_turn:
+                notes.append(f"the head looks ahead as in the T-pose before the motion: {angle:.0f}° off the rest pose")
     skin = None if raw.skin is None else _convert_skin(raw.skin, conversion.scale, turn)
     name = raw.name or Path(path).stem
     character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=raw.source)
@@ -118,6 +127,14 @@ def clip_from_raw(
         notes.extend(_doubt_units(character.height / conversion.scale, conversion.scale))
     character = character if not why else replace(character, not_humanoid=why)
     return _make_clip(raw, take, motion, character, conversion, notes)
+
+
+def _with_head_ahead(motion: Motion, roles: Roles) -> tuple[Roles, float]:
+    """Return the roles with the head as in a T-pose before the motion, if there is one, and radians that it turns."""
+    start = motion[: round(SETTINGS.start * motion.fps)]
+    if not lead_in(Kinematics(start).positions, motion.fps, humanoid.standing_height(motion.skeleton, roles)):
+        return roles, 0.0
+    return humanoid.with_head_of_t_pose(motion.skeleton, roles, motion.rotations[0])
 
 
 def _make_clip(
