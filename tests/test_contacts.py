@@ -313,6 +313,27 @@ def test_a_skid_is_no_contact():
         assert contacts.mask(name)[185:235].all()
 
 
+@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize("fps", [60.0, 120.0])
+def test_a_skid_beside_a_stance_is_no_contact(fps, leaves):
+    """A foot slides at 0.5 m/s for 0.08 s before it stands, as beside a kick: 0.5 m/s is slow in a clip with one."""
+    t = np.arange(0.0, 1.2, 1.0 / fps)
+    speed = np.interp(
+        t, [0.0, 0.3, 0.34, 0.36, 0.44, 0.45, 0.48, 0.5, 0.9, 0.94, 1.2], [9, 9, 1, 0.5, 0.5, 1.2, 1.2, 0, 0, 9, 9]
+    )
+    points, body = two_feet(len(t))
+    points[:, 0, 2] += np.cumsum(speed) / fps
+    points[:, 0, 1] += 0.3 * np.clip(np.maximum(0.33 - t, t - 0.92) / 0.3, 0.0, 1.0)
+    body[:, 2] = points[:, 0, 2]
+    stands = (t > 0.5) & (t < 0.9)
+    if leaves:
+        points, body, stands = points[::-1], body[::-1], stands[::-1]
+    ((start, end),) = found(points, fps, body).intervals("left_heel")
+    stands = np.flatnonzero(stands)
+    assert abs(start - stands[0]) <= 2
+    assert abs(end - 1 - stands[-1]) <= 2
+
+
 def test_a_slow_slide_is_no_contact():
     points, body = two_feet(360)
     points[60:300, :2, 2] += np.linspace(0, 0.6, 240)[:, None]  # 0.3 m/s

@@ -126,6 +126,20 @@ def test_median_positions():
     np.testing.assert_allclose(places, [np.median(positions[a:b, p], axis=0) for p, a, b in rows], atol=1e-12)
 
 
+@pytest.mark.parametrize("reach", [1, 4])
+def test_slowest_speeds(reach):
+    noise, positions = 1e-3, made(1e-3)
+    rows = intervals(positions)
+    rows = rows[rows[:, 2] - rows[:, 1] > 1]
+    speeds = np.empty(len(rows))
+    stillness.slowest_speeds(positions, rows, reach, FPS, noise, speeds)
+    for (p, a, b), speed in zip(rows, speeds):
+        slope, _, count, _ = twin.line_fits(positions[a:b], reach)
+        square = (slope[:, p] ** 2).sum(axis=1) - 36.0 * noise**2 / ((count + 1) * count * (count - 1))
+        assert speed == pytest.approx(FPS * np.sqrt(max(square.min(), 0.0)), abs=1e-9)
+    assert (speeds > 0.0).any()
+
+
 @pytest.mark.parametrize("count", range(1, 12))
 def test_median_with_and_without_ties(count):
     rng = np.random.default_rng(count)

@@ -317,6 +317,22 @@ def place_ends(positions, cores, segments, limits, path, speed, scratch, out):
 
 
 @strict_jit
+def slowest_speeds(positions, intervals, reach, fps, noise, out):
+    """Write the speeds (B,) of points in the slowest frame of intervals, less what noise adds.
+
+    Lines are fitted to frames of the interval alone: wide windows see what comes before and after it.
+    """
+    middle = np.empty(3)
+    for n in range(intervals.shape[0]):
+        p, start, end = intervals[n, 0], intervals[n, 1], intervals[n, 2]
+        least = np.inf
+        for f in range(start, end):
+            slope, _, count = fit_line(positions, start, end, f, p, reach, middle)
+            least = min(least, slope * slope - 3.0 * slope_variance(noise, count))
+        out[n] = fps * math.sqrt(max(least, 0.0))
+
+
+@strict_jit
 def bridge(positions, intervals, fps, longest, near, noise, scratch, ends, out):
     """Merge neighbours that overlap, or are at one position that the point did not leave in between; return the count.
 
@@ -371,6 +387,7 @@ WARMUP = {
     ),
     "runs_of": lambda: (np.ones((4, 1), bool), np.array([[0, 4]]), _rows()),
     "median_positions": lambda: (_frames(), _rows(), np.zeros(4), np.zeros((1, 3))),
+    "slowest_speeds": lambda: (_frames(), _rows(), 1, 30.0, 0.0, np.zeros(1)),
     "place_ends": lambda: (
         _frames(), _rows(), np.array([[0, 4]]), EndLimits(1, 1, 30.0, 0.0, 1.0, 1.0, 1.0, 1.0), np.zeros((4, 1, 3)),
         np.zeros(4), np.zeros(4), _rows(),

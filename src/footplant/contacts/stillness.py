@@ -69,15 +69,14 @@ def find_still_intervals(
     cores = _bridge(cores, positions, fps, height, noise, settings)
     ends = _ends(positions, cores, segments, fps, height, noise, settings)
     ends = _bridge(ends, positions, fps, height, noise, settings)
+    shortest, edges = max(settings.shortest * fps, 2.0), segments.ravel()
+    # a cut may fall anywhere in a contact, so a short one at the clip's edge need not be a turning point
+    cut = np.isin(ends[:, 1:], edges).any(axis=1)
+    ends = ends[ends[:, 2] - ends[:, 1] >= np.where(cut, 2.0, shortest) - 0.5]
+    ends = ends[~_skids(positions, ends, fps, height, noise, settings)]
     places = np.empty((len(ends), 3))
     kernel.median_positions(unweighted, ends, np.empty(frames), places)
-    shortest, edges = max(settings.shortest * fps, 2.0), set(segments.ravel().tolist())
-    found = []
-    for (point, start, end), place in zip(ends.tolist(), places):
-        # a cut may fall anywhere in a contact, so a short one at the clip's edge need not be a turning point
-        enough = 2.0 if start in edges or end in edges else shortest
-        if end - start >= enough - 0.5:
-            found.append(StillInterval(point, start, end, place))
+    found = [StillInterval(point, start, end, place) for (point, start, end), place in zip(ends.tolist(), places)]
     # the noise per axis of the weighted positions is a root mean square
     return found, noise / np.sqrt((2.0 + settings.vertical**2) / 3.0)
 
@@ -202,6 +201,27 @@ def _ends(positions, cores, segments, fps: float, height: float, noise: float, s
     out, path = np.empty_like(cores), np.empty((frames, 1, 3))
     kernel.place_ends(positions, cores, segments, limits, path, np.empty(frames), np.empty(frames), out)
     return out
+
+
+def _skids(positions, intervals, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
+    """Return (B,) bool: intervals in which a point skids to where it stands, or leaves slowly.
+
+    No foot is lifted and put down at another place within `bridge`: of two intervals so close, the shorter one is no
+    contact of its own if its point is faster, and slow enough in no frame to stand whatever the clip does.
+    """
+    from footplant.contacts import _stillness as kernel
+
+    speeds, skids = np.empty(len(intervals)), np.zeros(len(intervals), bool)
+    reach = _reach(fps, height, noise, settings)
+    kernel.slowest_speeds(positions, intervals, reach, float(fps), noise, speeds)
+    close = (intervals[1:, 0] == intervals[:-1, 0]) & (intervals[1:, 1] - intervals[:-1, 2] <= settings.bridge * fps)
+    lengths = intervals[:, 2] - intervals[:, 1]
+    for one, other in ((0, 1), (1, 0)):
+        n = np.flatnonzero(close)
+        fast, slow = n + one, n + other
+        moving = (speeds[fast] > settings.speed * height) & (speeds[fast] > speeds[slow])
+        skids[fast[moving & (lengths[fast] < lengths[slow])]] = True
+    return skids
 
 
 def _bridge(intervals, positions, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
