@@ -17,9 +17,10 @@ from footplant.cli import main
 from footplant.clip import Clip
 from footplant.constraints import Position
 from footplant.constraints.held_places import _thigh_radius
+from footplant.contacts.detection import FEET
 from footplant.contacts.exchanges import Exchange, find_exchanges, surface_points
 from footplant.edits.fit import fit
-from footplant.edits.together import together
+from footplant.edits.together import Together, together
 from footplant.errors import ArgumentError, ConstraintError
 from footplant.humanoid.counterparts import leg_ratio
 from footplant.kinematics import Kinematics
@@ -195,25 +196,50 @@ def lifting(path: np.ndarray) -> Clip:
     return fit(clip, goals).clip
 
 
-@pytest.mark.parametrize("target", ["sally", "mannequin"])
-def test_a_chair_of_another_height(target, tmp_path):
-    """Whoever sat on a chair sits on a stool: as far above it as the thighs are thick, feet where they stand."""
+def seated(target: str, folder: Path) -> tuple[Clip, Together]:
+    """The standing sample, sitting down on a chair, and what becomes of it on a stool of 60 cm."""
     clip = samples.load("stand")
     clip = replace(clip, motion=clip.motion.resample(30.0)[:70])
     hips = Point(clip.character.require_roles()["hips"])
     down = Position(point=hips, target=(0.0, 0.55, -0.3), frames=tuple(range(*HELD)), ramp=(0.5, 0.5))
     sitting = fit(clip, [down]).clip
-    chair = box_file(tmp_path / "chair.gltf", (0.25, 0.22, 0.25), np.array([0.0, 0.22, -0.35]))
-    stool = box_file(tmp_path / "stool.gltf", (0.25, 0.3, 0.25), np.array([0.0, 0.3, -0.35]))
-    body = samples.load_character(target)
-    made = together([sitting], [body], props=[(chair, stool)])
+    chair = box_file(folder / "chair.gltf", (0.25, 0.22, 0.25), np.array([0.0, 0.22, -0.35]))
+    stool = box_file(folder / "stool.gltf", (0.25, 0.3, 0.25), np.array([0.0, 0.3, -0.35]))
+    return sitting, together([sitting], [samples.load_character(target)], props=[(chair, stool)])
+
+
+@pytest.mark.parametrize("target", ["sally", "mannequin", "longlegs", "child", "short"])
+def test_a_chair_of_another_height(target, tmp_path):
+    """Whoever sat on a chair sits on a stool: as far above it as the thighs are thick; feet stand or hang."""
+    sitting, made = seated(target, tmp_path)
     result = made.figures[0]
-    height = Kinematics(result.motion).positions[slice(*HELD), body.require_roles()["hips"], 1]
+    body, roles, rows = result.character, result.character.require_roles(), slice(*HELD)
+    kinematics, stool = Kinematics(result.motion), made.props[0].motion.root[0]
+    hips = kinematics.positions[rows, roles["hips"]]
     above = _thigh_radius(body) / _thigh_radius(sitting.character) * (0.55 - 0.44)
-    seat = made.props[0].motion.root[0, 1] + 0.3
-    assert abs(seat - 0.6) < 0.001
-    assert np.abs(height - seat - above).max() < 0.005
+    assert abs(stool[1] - 0.3) < 0.001
+    assert np.abs(hips[:, 1] - 0.6 - above).max() < 0.005
     assert _worst_drift(result) < 1.0
+    assert result.status is Status.SOLVED
+    edge = stool[2] + 0.25
+    scale = leg_ratio(sitting.character, body)
+    assert np.abs(edge - hips[:, 2] - 0.2 * scale).max() < 0.005
+    knees, feet = (kinematics.positions[rows, roles[f"left_{part}"]] for part in ("lower_leg", "foot"))
+    assert knees[:, 2].min() > edge
+    assert feet[:, 2].min() > edge
+    soles = kinematics.points([body.contacts[name] for name in FEET])[..., 1]
+    hangs = target in ("child", "short")
+    assert any("feet hang in frames" in note for note in result.report.notes) == hangs
+    assert (soles[rows].min() > 0.1) == hangs
+    assert np.abs(soles[[0, -1]]).max() < 0.001
+
+
+def test_a_seat_of_another_depth(tmp_path):
+    """The edge that the legs go over stays in front of the hips, wherever the seat ends behind them."""
+    clip, _ = seated("mannequin", tmp_path)
+    bench = box_file(tmp_path / "bench.gltf", (0.25, 0.22, 0.6), np.array([0.0, 0.22, -0.35]))
+    made = together([clip], [samples.load_character("mannequin")], props=[(tmp_path / "chair.gltf", bench)])
+    assert made.props[0].motion.root[0] == pytest.approx([0.0, 0.22, -0.7], abs=0.001)
 
 
 def test_what_cannot_be_is_refused(handshake):

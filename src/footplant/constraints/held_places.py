@@ -88,7 +88,7 @@ class HeldPlaces:
             hip_centers(own[lead : lead + 1], clip.character)[0] for own, clip in zip(self.figures, self.sources)
         ]
         self.middle = np.mean(self.starts, axis=0)
-        self.paths: list[NDArray] = [self._scaled_path(prop) for prop in props]
+        self.paths: list[NDArray] = [self._scaled_path(number) for number in range(len(props))]
         """Of each prop, the positions (F, 3) that the last goals have it at."""
 
     def shifts(self, solved: Sequence[Clip]) -> list[NDArray]:
@@ -139,18 +139,38 @@ class HeldPlaces:
             for figure, wanted in places.items():
                 point = fitted[figure].character.contacts[palms[figure]]
                 goals[figure].append(_goal(point, wanted, exchange.start, exchange.title))
-        for number, prop in enumerate(self.props):
+        for number in range(len(self.props)):
             self.paths[number] = self._path(number, free, fitted)
-            turns = prop.source.motion.rotations[:, 0]
             for grip in self._grips_of(number):
-                own, place = fitted[grip.figure].character, self._on_target(grip, fitted[grip.figure].character)
-                rows = slice(grip.start, grip.end)
-                wanted = self.paths[number][rows] + rotation.rotate(
-                    turns[rows], np.broadcast_to(place, (grip.end - grip.start, 3))
-                )
+                own = fitted[grip.figure].character
                 point = own.contacts.get(grip.part) or Point(own.require_roles()["hips"])
-                goals[grip.figure].append(_goal(point, wanted, grip.start, grip.title))
+                goals[grip.figure].append(_goal(point, self._wanted(grip, own), grip.start, grip.title))
         return goals
+
+    def hanging(self, staged: Sequence[Clip]) -> list[list[tuple[int, int]]]:
+        """Return, of each figure, (start, end) of the frames in which it sits too high for its feet to stand.
+
+        That is where a leg, stretched, is too short from the hips on their seat to the foot.
+        """
+        found: list[list[tuple[int, int]]] = [[] for _ in staged]
+        for grip in [grip for grip in self.grips if grip.part == "hips"]:
+            clip = staged[grip.figure]
+            roles, places = clip.character.require_roles(), Kinematics(clip.motion[grip.start : grip.end]).positions
+            raised = self._wanted(grip, clip.character) - places[:, roles["hips"]]
+            for side in ("left", "right"):
+                hip, knee, foot = (places[:, roles[f"{side}_{part}"]] for part in ("upper_leg", "lower_leg", "foot"))
+                reach = STRETCH * (np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(foot - knee, axis=1))
+                if (np.linalg.norm(hip + raised - foot, axis=1) > reach).any():
+                    found[grip.figure].append((grip.start, grip.end))
+                    break
+        return found
+
+    def _wanted(self, grip: Grip, character: Character) -> NDArray:
+        """Return where the part of a grip belongs (n, 3), in its frames."""
+        rows = slice(grip.start, grip.end)
+        turns = self.props[grip.prop].source.motion.rotations[rows, 0]
+        place = np.broadcast_to(self._on_target(grip, character), (grip.end - grip.start, 3))
+        return self.paths[grip.prop][rows] + rotation.rotate(turns, place)
 
     def _grips_of(self, number: int) -> list[Grip]:
         return [grip for grip in self.grips if grip.prop == number]
@@ -160,21 +180,49 @@ class HeldPlaces:
         if grip.part != "hips":
             return self.props[grip.prop].place_on_target(grip.place)
         ratio = _thigh_radius(character) / _thigh_radius(self.sources[grip.figure].character)
-        return self.props[grip.prop].place_on_target(grip.place, ratio)
+        return self._seat(grip, ratio)
 
-    def _scaled_path(self, prop: Prop) -> NDArray:
-        """Return a prop's path on the stage, scaled as footsteps are; one that does not move stays on its floor."""
+    def _seat(self, grip: Grip, thickness: float = 1.0) -> NDArray:
+        """Return the place of hips on the result's prop: as far behind the edge that the legs go over as legs are long.
+
+        thickness: see `Prop.place_on_target`.
+        """
+        prop, figure, rows = self.props[grip.prop], self.figures[grip.figure], slice(grip.start, grip.end)
+        place, roles = prop.place_on_target(grip.place, thickness), self.sources[grip.figure].character.require_roles()
+        knees = figure.positions[rows][:, [roles["left_lower_leg"], roles["right_lower_leg"]]].mean(axis=1)
+        turn = rotation.inverse(prop.source.motion.rotations[grip.start, 0])
+        up = rotation.rotate(turn, rotation.AXES["y"])
+        ahead = rotation.rotate(turn, (knees - figure.positions[rows, roles["hips"]]).mean(axis=0))
+        axis = int(np.argmax(np.where(np.abs(up) < 0.7, np.abs(ahead), -1.0)))
+        sign = 1.0 if ahead[axis] > 0.0 else -1.0
+        old, new = prop_box(prop.source), prop_box(prop.target)
+        behind = old.half[axis] - sign * (grip.place[axis] - old.center[axis])
+        if 0.0 < behind < 2.0 * old.half[axis]:
+            behind = min(self.scale * behind, 2.0 * new.half[axis])
+            place[axis] = new.center[axis] + sign * (new.half[axis] - behind)
+        return place
+
+    def _scaled_path(self, number: int) -> NDArray:
+        """Return a prop's path on the stage, scaled as footsteps are; one that does not move stays on its floor.
+
+        A seat is where hips are on it: one that is too large for a body does not stand where its feet do.
+        """
+        prop = self.props[number]
         path = self.middle + (prop.source.motion.root - self.middle) * self.scale
         if prop.moves:
             path[:, 1] = prop.source.motion.root[:, 1] * self.scale
             return path
         bottom = [_bottom(prop_box(clip), prop.source.motion.rotations[0, 0]) for clip in (prop.source, prop.target)]
         path[:, 1] = prop.source.motion.root[:, 1] + bottom[0] - bottom[1]
+        seats = [grip for grip in self._grips_of(number) if grip.part == "hips"]
+        if seats:
+            off = [self.scale * np.asarray(grip.place) - self._seat(grip) for grip in seats]
+            path += rotation.rotate(prop.source.motion.rotations[0, 0], np.mean(off, axis=0)) * FLAT
         return path
 
     def _path(self, number: int, free: Sequence[Kinematics], fitted: Sequence[Clip]) -> NDArray:
         """Return where a prop is: with the hands that hold it, and in between on its scaled path, as far off."""
-        prop, path = self.props[number], self._scaled_path(self.props[number])
+        prop, path = self.props[number], self._scaled_path(number)
         grips = [grip for grip in self._grips_of(number) if grip.part != "hips"]
         if not prop.moves or not grips:
             return path

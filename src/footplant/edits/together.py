@@ -16,7 +16,8 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.constraints import Position
-from footplant.constraints.held_places import HeldPlaces, Prop, moved
+from footplant.constraints.held_places import RAMP, HeldPlaces, Prop, moved
+from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.exchanges import Exchange, Grip, find_exchanges, find_grips
 from footplant.contacts.stillness import lead_in_frames
 from footplant.edits.fit import fit
@@ -83,6 +84,8 @@ def together(
     places = HeldPlaces(sources, found, scale, touch, things, grips, lead)
     shifts = places.shifts([result.clip for result in solved])
     staged = [moved(result.clip, shift) for result, shift in zip(solved, shifts)]
+    hanging = places.hanging(staged)
+    standing = [_without_feet(clip, spans) for clip, spans in zip(staged, hanging)]
     fitted, goals = list(staged), None
     results = [replace(result, clip=clip) for result, clip in zip(solved, staged)]
     for _ in range(ROUNDS):
@@ -92,17 +95,38 @@ def together(
         goals = wanted
         for number, own in enumerate(goals):
             if own:
-                results[number] = fit(staged[number], own, progress=progress)
+                results[number] = fit(staged[number], own, contacts=standing[number], progress=progress)
                 fitted[number] = results[number].clip
     kept = f"{counted(len(found), 'exchange')} and {counted(len(grips), 'grip')} kept" if found or grips else (
         "nothing is held: no hands that hold or rest, nobody who sits"
     )  # fmt: skip
     said = f"on one stage, scaled by {scale:.2f}; {kept}"
     figures = tuple(
-        replace(made, source=clip).noted(*before.report.notes, said)
-        for made, clip, before in zip(results, sources, solved)
+        replace(made, source=clip).noted(*before.report.notes, said, *_hanging_notes(spans))
+        for made, clip, before, spans in zip(results, sources, solved, hanging)
     )
     return Together(figures, tuple(_played(prop, path) for prop, path in zip(things, places.paths)))
+
+
+def _without_feet(clip: Clip, spans: Sequence[tuple[int, int]]) -> Contacts | None:
+    """Return the contacts of a clip without those in spans in which its feet hang, and while they get there."""
+    if not spans:
+        return None
+    contacts, ease = find_contacts(clip), round(RAMP * clip.motion.fps)
+    for start, end in spans:
+        first, last = max(start - ease, 0), min(end + ease, contacts.frames)
+        kept = [
+            replace(plant, start=a, end=b)
+            for plant in contacts.plants
+            for a, b in ((plant.start, min(plant.end, first)), (max(plant.start, last), plant.end))
+            if a < b
+        ]
+        contacts = replace(contacts, plants=tuple(kept))
+    return contacts
+
+
+def _hanging_notes(spans: Sequence[tuple[int, int]]) -> list[str]:
+    return [f"feet hang in frames {start}–{end - 1}: the seat is too high for them to stand" for start, end in spans]
 
 
 def _with_free_hands(exchanges: Sequence[Exchange], grips: Sequence[Grip]) -> tuple[Exchange, ...]:
