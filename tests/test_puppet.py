@@ -6,6 +6,7 @@ import importlib
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,6 +77,49 @@ def test_heels_and_balls_that_rise_a_little_stay_on_the_floor(who):
     for name, places in measured.feet(found, target).items():
         if not name.endswith("toe"):
             assert np.linalg.norm(places[60:] - places[60], axis=1).max() < 0.003, name
+
+
+@pytest.mark.parametrize("who", TARGETS)
+@pytest.mark.parametrize("name", ["reach", "kick", "jump"])
+def test_points_that_stand_stay_while_the_rest_of_the_foot_meets_the_floor(name, who):
+    _, target, found, kinematics = played(name, who)
+    assert measured.drift(samples.make(name).contacts, found, measured.feet(kinematics, target)) < 0.001
+
+
+def test_three_points_of_a_foot_with_toes_are_held_exactly():
+    from footplant.solve.ik.puppet import _hold, _packed
+
+    everything = PuppetEngine(samples.load("walk").character, samples.load_character("blubby")).packed()
+    target, work = _packed.target_of(everything), _packed.work_of(everything)
+    end, toes = target.character.limbs[2, 2], target.character.carriers[4]
+    heel, ball, toe, joint = np.array([(0.0, -0.08, -0.06), (0.0, -0.09, 0.11), (0.0, -0.09, 0.2), (0.0, -0.07, 0.12)])
+    work.points[2:5], work.positions[0, end], work.positions[0, toes] = (heel, ball, toe), 0.0, joint
+    foot, bend = rotation.exp(np.array([[-0.2, 0.0, 0.0], [0.15, 0.0, 0.0]]))
+    front = rotation.rotate(foot, joint)
+    there = np.array([rotation.rotate(foot, heel), *(front + rotation.rotate(bend, p - joint) for p in (ball, toe))])
+    states = np.zeros((3, 15))
+    states[:, _hold.BACK : _hold.BACK + 3] = there + (0.01, 0.02, -0.03) - (heel, ball, toe)
+    hinge, found, own, bent = _hold.hold_turns(target, 2, states, work)
+    assert hinge
+    assert found == pytest.approx(tuple(joint))
+    for n, point in enumerate((heel, ball, toe)):
+        place = _hold.turned(point, n > 0, found, own, bent)
+        assert np.array(place) == pytest.approx(there[n], abs=1e-12)
+
+
+@pytest.mark.parametrize("who", TARGETS)
+def test_heel_and_ball_stand_while_toes_bend(who):
+    clip, target = samples.load("punch"), samples.load_character(who)
+    pose, frames = clip.motion[:1], 240
+    rotations, toes = np.tile(pose.rotations, (frames, 1, 1)), clip.character.contacts["left_ball"].joint
+    angle = np.radians(12.0) * (0.5 - 0.5 * np.cos(np.linspace(0.0, 2.0 * np.pi, frames)))
+    rotations[:, toes] = rotation.multiply(rotations[:, toes], rotation.exp(np.outer(-angle, (1.0, 0.0, 0.0))))
+    motion = Motion(pose.skeleton, np.tile(pose.root, (frames, 1)), rotations, 120.0)
+    found = measured.feet(Kinematics(PuppetEngine(clip.character, target).play(motion).motion), target)
+    theirs = measured.feet(Kinematics(motion), clip.character)["left_ball"]
+    assert np.linalg.norm(theirs - theirs[20], axis=1).max() > 0.003
+    for name in ("left_heel", "left_ball"):
+        assert np.linalg.norm(found[name][20:] - found[name][20], axis=1).max() < 0.0005, name
 
 
 def test_what_stands_is_pushed_out_of_the_ground_straight_up_and_the_rest_without_a_jump():
@@ -222,7 +266,8 @@ def test_bad_frames_are_refused_and_long_gaps_are_survived():
         puppeteer.step(state, PerformerFrame(np.full(3, np.nan), rotations, 0.01))
     with pytest.raises(MotionError, match="unit quaternions"):
         puppeteer.step(state, PerformerFrame(clip.motion.root[0], np.zeros_like(rotations), 0.01))
-    for dt in ("x", np.nan):
+    wrong: tuple[Any, ...] = ("x", np.nan)
+    for dt in wrong:
         with pytest.raises(MotionError, match="expected a finite dt in seconds"):
             puppeteer.step(state, PerformerFrame(clip.motion.root[0], rotations, dt))
     with pytest.raises(MotionError, match="expected things of shape"):

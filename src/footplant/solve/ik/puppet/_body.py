@@ -89,7 +89,7 @@ def foot_goal(target, limb, importance, scene, clock, limbs, work):
         x, y, z = to_distance(first + c, scene, stage, goal, work.points[first + c], 0.0)
         push_x, push_y, push_z = push_x + weighs * x, push_y + weighs * y, push_z + weighs * z
     goal[0], goal[1], goal[2] = goal[0] + push_x, goal[1] + push_y, goal[2] + push_z
-    hold_foot(target, limb, importance, clock, settle, limbs, work)
+    hold_foot(target, limb, importance, scene, clock, settle, limbs, work)
 
 
 @uncounted_jit

@@ -14,7 +14,7 @@ from footplant.kernels import uncounted_jit
 from footplant.kernels.importance import share
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import multiply, rotate
-from footplant.solve.ik.puppet._tables import AT, GRIP
+from footplant.solve.ik.puppet._tables import AT, GRIP, from_thing, soften
 
 PLACE, BACK, SPEED, THEIRS, RESTLESS = 0, 3, 6, 9, 14
 """Columns of a point's state: requested position, hold offset, velocity of the performer's point, its position, grips
@@ -93,29 +93,97 @@ def hold_weight(held, c):
 
 
 @uncounted_jit
-def hold_turn(carriers, first, points, states):
-    """Return the rotation of a foot from the line of its heel and ball to the line of where they are held."""
-    if carriers[first] < 0 or carriers[first + 1] < 0:
-        return 1.0, 0.0, 0.0, 0.0
-    heel, ball, heel_back, ball_back = points[first], points[first + 1], states[0], states[1]
-    x, y, z = ball[0] - heel[0], ball[1] - heel[1], ball[2] - heel[2]
-    held_line = (
-        x + ball_back[BACK] - heel_back[BACK], y + ball_back[BACK + 1] - heel_back[BACK + 1],
-        z + ball_back[BACK + 2] - heel_back[BACK + 2],
-    )  # fmt: skip
-    return aim((x, y, z), held_line, UP)
+def stands(limb, limbs):
+    """Return how firmly a foot stands vertically, 0 to 1: the firmest of heel, ball and toe."""
+    first = 3 * limb - 6
+    return max(limbs.holds[first, GRIP + 1], limbs.holds[first + 1, GRIP + 1], limbs.holds[first + 2, GRIP + 1])
 
 
 @uncounted_jit
-def hold_foot(target, limb, importance, clock, settle, limbs, work):
-    """Hold the points of a foot in stance: shift its goal, and rotate the foot where both heel and ball are held.
+def out_of_scene(target, limb, scene, limbs, work):
+    """Move heel, ball and toe of a foot that stands out of the scene, each by itself: change their hold offsets.
+
+    The foot then rolls about the point that is held, and its toes bend; shifted as a whole, it would take that point
+    off its place. The foot is where it has been lifted to already (`_limbs.lift`).
+    """
+    stage, goal, first, lift = target.stage, work.goals[limb], 3 * limb - 4, limbs.lifts[limb - 2]
+    give, firm = stage.tuning[AT.scene_give], stands(limb, limbs)
+    for c in range(3):
+        if firm <= 0.0 or target.character.carriers[first + c] < 0:
+            continue
+        back, point = limbs.holds[first - 2 + c, BACK:], work.points[first + c]
+        for o in range(scene.things.kinds.shape[0]):
+            x, y, z = (
+                goal[0] + point[0] + back[0] + lift[0], goal[1] + point[1] + back[1] + lift[1],
+                goal[2] + point[2] + back[2] + lift[2],
+            )  # fmt: skip
+            d, nx, ny, nz = from_thing(scene.things, o, scene.poses[o], stage, x, y, z)
+            push = firm * soften(-d - give, 0.25 * give)
+            back[0], back[1], back[2] = back[0] + push * nx, back[1] + push * ny, back[2] + push * nz
+
+
+@uncounted_jit
+def hold_turns(target, limb, states, work):
+    """Return how a foot rotates that stands: (whether its toes rotate by themselves, their joint, foot, toes).
+
+    The toes take the line from ball to toe to where the two are held, and the foot takes its line from the heel to the
+    joint of the toes there. Feet without toes of their own: to the ball.
+    """
+    none, first, end = (1.0, 0.0, 0.0, 0.0), 3 * limb - 4, target.character.limbs[limb, 2]
+    carriers = target.character.carriers
+    heel, ball, toe = work.points[first], work.points[first + 1], work.points[first + 2]
+    hinge, joint, toes = False, (ball[0], ball[1], ball[2]), none
+    if carriers[first] < 0 or carriers[first + 1] < 0:
+        return hinge, joint, none, none
+    x, y, z = ball[0] + states[1, BACK], ball[1] + states[1, BACK + 1], ball[2] + states[1, BACK + 2]
+    j = carriers[first + 2]
+    if j >= 0 and j == carriers[first + 1] and target.puppet.parents[j] == end:
+        hinge = True
+        here, above = work.positions[0, j], work.positions[0, end]
+        joint = (here[0] - above[0], here[1] - above[1], here[2] - above[2])
+        line = (toe[0] - ball[0], toe[1] - ball[1], toe[2] - ball[2])
+        held = (toe[0] + states[2, BACK] - x, toe[1] + states[2, BACK + 1] - y, toe[2] + states[2, BACK + 2] - z)
+        toes = aim(line, held, UP)
+        ox, oy, oz = rotate(
+            toes[0], toes[1], toes[2], toes[3], joint[0] - ball[0], joint[1] - ball[1], joint[2] - ball[2]
+        )
+        x, y, z = x + ox, y + oy, z + oz
+    line = (joint[0] - heel[0], joint[1] - heel[1], joint[2] - heel[2])
+    held = (x - heel[0] - states[0, BACK], y - heel[1] - states[0, BACK + 1], z - heel[2] - states[0, BACK + 2])
+    return hinge, joint, aim(line, held, UP), toes
+
+
+@uncounted_jit
+def turned(point, on_toes, joint, foot, toes):
+    """Return a point of a foot (3, from the ankle) that is rotated; on_toes: and by its toes, about their joint."""
+    if not on_toes:
+        return rotate(foot[0], foot[1], foot[2], foot[3], point[0], point[1], point[2])
+    x, y, z = rotate(foot[0], foot[1], foot[2], foot[3], joint[0], joint[1], joint[2])
+    ox, oy, oz = rotate(
+        toes[0], toes[1], toes[2], toes[3], point[0] - joint[0], point[1] - joint[1], point[2] - joint[2]
+    )
+    return x + ox, y + oy, z + oz
+
+
+@uncounted_jit
+def turn_captured(rotation, turn):
+    """Rotate an orientation (4,) in place."""
+    rotation[0], rotation[1], rotation[2], rotation[3] = multiply(
+        turn[0], turn[1], turn[2], turn[3], rotation[0], rotation[1], rotation[2], rotation[3]
+    )
+
+
+@uncounted_jit
+def hold_foot(target, limb, importance, scene, clock, settle, limbs, work):
+    """Hold the points of a foot in stance: shift its goal, and rotate the foot and its toes so that each stays.
 
     settle: the share of the hold offset that is given up in this frame.
     """
     tuning = target.stage.tuning
     carriers, end = target.character.carriers, target.character.limbs[limb, 2]
-    first, goal, turn = 3 * limb - 4, work.goals[limb], work.turned[limb]
+    first, goal, turn, bent = 3 * limb - 4, work.goals[limb], work.turned[limb], work.turned[limb + 2]
     turn[0], turn[1], turn[2], turn[3] = 1.0, 0.0, 0.0, 0.0
+    bent[0], bent[1], bent[2], bent[3] = 1.0, 0.0, 0.0, 0.0
     states, held = limbs.holds[first - 2 : first + 1], work.held_points
     total, mean, moved, shift = work.scratch[3], work.scratch[4], work.scratch[5], work.scratch[6]
     for k in range(3):
@@ -136,28 +204,35 @@ def hold_foot(target, limb, importance, clock, settle, limbs, work):
             part = 1.0 - held[k % 2, c]
             back = states[c, BACK + k] + part * moved[k] / total[k]
             states[c, BACK + k] = back + part * levels * (mean[k] / total[k] - back)
-    w, qx, qy, qz = hold_turn(carriers, first, work.points, states)
-    turned = work.scratch[7]
+    out_of_scene(target, limb, scene, limbs, work)
+    hinge, joint, foot, toes = hold_turns(target, limb, states, work)
+    place = work.scratch[7]
     for c in range(3):
         if carriers[first + c] < 0:
             continue
         point = work.points[first + c]
-        turned[0], turned[1], turned[2] = rotate(w, qx, qy, qz, point[0], point[1], point[2])
+        place[0], place[1], place[2] = turned(point, hinge and c > 0, joint, foot, toes)
         for k in range(3):
-            shift[k] += hold_weight(held[k % 2], c) * (states[c, BACK + k] + point[k] - turned[k]) / total[k]
+            shift[k] += hold_weight(held[k % 2], c) * (states[c, BACK + k] + point[k] - place[k]) / total[k]
     for c in range(3):
         if carriers[first + c] < 0:
             continue
         point, state = work.points[first + c], states[c]
-        turned[0], turned[1], turned[2] = rotate(w, qx, qy, qz, point[0], point[1], point[2])
+        place[0], place[1], place[2] = turned(point, hinge and c > 0, joint, foot, toes)
         for k in range(3):
             # points that are not held follow the foot
-            state[BACK + k] += (1.0 - held[k % 2, c]) * (shift[k] + turned[k] - point[k] - state[BACK + k])
-            point[k] = turned[k]
+            state[BACK + k] += (1.0 - held[k % 2, c]) * (shift[k] + place[k] - point[k] - state[BACK + k])
+            point[k] = place[k]
     goal[0], goal[1], goal[2] = goal[0] + shift[0], goal[1] + shift[1], goal[2] + shift[2]
-    turn[0], turn[1], turn[2], turn[3] = w, qx, qy, qz
-    now = work.captured[end]
-    now[0], now[1], now[2], now[3] = multiply(w, qx, qy, qz, now[0], now[1], now[2], now[3])
+    turn[0], turn[1], turn[2], turn[3] = foot
+    bent[0], bent[1], bent[2], bent[3] = toes if hinge else foot
+    turn_captured(work.captured[end], foot)
+    if hinge:
+        own, above, local = work.captured[carriers[first + 2]], work.captured[end], work.local[0, carriers[first + 2]]
+        turn_captured(own, toes)
+        local[0], local[1], local[2], local[3] = multiply(
+            above[0], -above[1], -above[2], -above[3], own[0], own[1], own[2], own[3]
+        )
 
 
 WARMUP: dict = {}

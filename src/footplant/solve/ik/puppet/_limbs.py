@@ -9,6 +9,7 @@ from footplant.kernels.importance import LIMBS, share, spring
 from footplant.kernels.limb import LimbGoal, SkeletonLimb, bend_limb, path_offset, path_turn
 from footplant.kernels.quaternion import exp, multiply, rotate
 from footplant.kernels.surface import distance as tube_distance
+from footplant.solve.ik.puppet._hold import stands
 from footplant.solve.ik.puppet._tables import AT, GRIP, from_thing, soften
 
 LEG_SWEEPS = 2
@@ -175,6 +176,36 @@ def drawn_out(depth, normal, point, joint, free):
 
 
 @uncounted_jit
+def lift(place, target, limb, scene, clock, limbs, work):
+    """Return where an ankle goes (3) so that heel, ball and toe are out of the scene.
+
+    A foot that stands keeps the shift with which it came to stand (`_hold.out_of_scene` keeps its points out one by
+    one), and one that leaves gives it up as slowly as any other shift.
+    """
+    tuning = target.stage.tuning
+    things, poses, first, state = scene.things, scene.poses, 3 * limb - 4, limbs.lifts[limb - 2]
+    s, give, (x, y, z) = work.positions[0, target.character.limbs[limb, 0]], tuning[AT.scene_give], place
+    for c in range(3):
+        rx, ry, rz = work.points[first + c, 0], work.points[first + c, 1], work.points[first + c, 2]
+        for o in range(things.kinds.shape[0]):
+            d, nx, ny, nz = from_thing(things, o, poses[o], target.stage, x + rx, y + ry, z + rz)
+            depth = soften(-d - give, give)
+            if depth > 0.0:
+                x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]), 1.0 - grip_of(limb, limbs))
+    wanted = (x - place[0], y - place[1], z - place[2])
+    grown, far = 0.0, 0.0
+    for k in range(3):
+        grown, far = grown + wanted[k] ** 2 - state[k] ** 2, far + (wanted[k] - state[k]) ** 2
+    # as little as in a hold: beyond that the foot stands on something else
+    keeps = share(2.0 * math.sqrt(far) / (tuning[AT.most_rise] * target.stage.size) - 1.0) if clock.started else 0.0
+    leaves = 1.0 if grown >= 0.0 else 1.0 - math.exp(-0.6931471805599453 * clock.dt / tuning[AT.foot_settle])
+    part = 1.0 - keeps * (1.0 - leaves * (1.0 - stands(limb, limbs)))
+    for k in range(3):
+        state[k] += part * (wanted[k] - state[k])
+    return place[0] + state[0], place[1] + state[1], place[2] + state[2]
+
+
+@uncounted_jit
 def leg(target, limb, importance, scene, clock, limbs, work):
     """Solve a leg: its ankle moves to its goal by its importance, and out of the scene along the ray to the hip.
 
@@ -182,23 +213,14 @@ def leg(target, limb, importance, scene, clock, limbs, work):
     """
     tuning = target.stage.tuning
     puppet, character, stage = target.puppet, target.character, target.stage
-    things, poses = scene.things, scene.poses
     dt, started = clock.dt, clock.started
-    end, upper = character.limbs[limb, 2], character.limbs[limb, 0]
+    end = character.limbs[limb, 2]
     weight, goal, first = importance.scene[limb], work.goals[limb], 3 * limb - 4
     now = work.positions[0, end]
     x, y, z = now[0], now[1], now[2]
     # the nearest point of the range ball, which shrinks from the ankle's position onto the goal (equation 5.10)
     x, y, z = x + weight * (goal[0] - x), y + weight * (goal[1] - y), z + weight * (goal[2] - z)
-    for c in range(3):
-        n = first + c
-        for o in range(things.kinds.shape[0]):
-            rx, ry, rz = work.points[n, 0], work.points[n, 1], work.points[n, 2]
-            d, nx, ny, nz = from_thing(things, o, poses[o], stage, x + rx, y + ry, z + rz)
-            depth = soften(-d - tuning[AT.scene_give], tuning[AT.scene_give])
-            if depth > 0.0:
-                s = work.positions[0, upper]
-                x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]), 1.0 - grip_of(limb, limbs))
+    x, y, z = lift((x, y, z), target, limb, scene, clock, limbs, work)
     there, state = work.scratch[7], limbs.feet[limb - 2]
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
     low = share((least - tuning[AT.foot_low]) / (tuning[AT.foot_high] - tuning[AT.foot_low]))

@@ -194,19 +194,32 @@ def part_of_way(puppet, character, limb, part, dt, limbs, work):
 
 
 @uncounted_jit
+def hanging(puppet, character, limb, joint, copied, work):
+    """Return the vector (3) from a wrist or ankle to a descendant, as hand, foot and toes are rotated."""
+    end, q, x, y, z = character.limbs[limb, 2], work.turned[limb], 0.0, 0.0, 0.0
+    toes, above = character.carriers[3 * limb - 2] if limb > 1 else -1, puppet.parents[joint]
+    while toes >= 0 and above >= 0 and above != toes:
+        above = puppet.parents[above]
+    start = toes if toes >= 0 and above == toes and toes != end else end
+    if start != end:
+        r, c, e = work.turned[limb + 2], copied[joint], copied[start]
+        x, y, z = rotate(r[0], r[1], r[2], r[3], c[0] - e[0], c[1] - e[1], c[2] - e[2])
+        joint = start
+    c, e = copied[joint], copied[end]
+    dx, dy, dz = rotate(q[0], q[1], q[2], q[3], c[0] - e[0], c[1] - e[1], c[2] - e[2])
+    return x + dx, y + dy, z + dz
+
+
+@uncounted_jit
 def record_descendants(puppet, character, limb, dt, limbs, work):
     """Record the accelerations of a hand's or foot's descendants relative to its wrist or ankle (`accelerations`)."""
-    end, q = character.limbs[limb, 2], work.turned[limb]
-    frames = limbs.peak[1]
+    end, frames = character.limbs[limb, 2], limbs.peak[1]
     for j in range(end + 1, puppet.parts.shape[0]):
         if puppet.parts[j] != 1 + limb:
             continue
         place, speed, out = limbs.hanging[0, j], limbs.hanging[1, j], work.accelerations[j]
-        now = work.scratch[0]
-        now[0], now[1], now[2] = rotate(
-            q[0], q[1], q[2], q[3], limbs.copied[0, j, 0] - limbs.copied[0, end, 0],
-            limbs.copied[0, j, 1] - limbs.copied[0, end, 1], limbs.copied[0, j, 2] - limbs.copied[0, end, 2],
-        )  # fmt: skip
+        now, copied = work.scratch[0], limbs.copied[0]
+        now[0], now[1], now[2] = hanging(puppet, character, limb, j, copied, work)
         for k in range(3):
             fast = (now[k] - place[k]) / dt if frames >= 2.0 else 0.0
             out[k] = (fast - speed[k]) / dt if frames >= 3.0 else 0.0

@@ -167,6 +167,8 @@ class Limbs(NamedTuple):
     holds: NDArray
     """(6, 15) for heel, ball and toe of each foot: requested position, hold offset, metres, velocity of the performer's
     point, m/s, its position, grips over the ground and vertically, and mean speed."""
+    lifts: NDArray
+    """(2, 3) shift of each foot out of the scene, metres."""
 
 
 class Work(NamedTuple):
@@ -228,7 +230,7 @@ class Work(NamedTuple):
     held_points: NDArray
     """(2, 3) how firmly heel, ball and toe of a foot are held over the ground and vertically, 0 to 1."""
     turned: NDArray
-    """(4, 4) rotation of each limb's end from the captured one."""
+    """(6, 4) rotation of each limb's end from the captured one, then of the toes of each foot."""
     firm: NDArray
     """(2,) how much each palm is put on the skin, 0 to 1."""
     ankles: NDArray
@@ -245,7 +247,7 @@ def new_limbs(joints: int, vertebrae: int) -> Limbs:
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
         np.zeros((2, 2, 8)), np.zeros((2, 6)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
         np.zeros((2, joints, 3)), np.zeros((vertebrae, 9)), np.zeros((2, 9)), np.zeros((2, 9)), np.zeros((2, 8)),
-        np.zeros((6, 15)),
+        np.zeros((6, 15)), np.zeros((2, 3)),
     )  # fmt: skip
 
 
@@ -259,7 +261,7 @@ def new_work(performer: int, target: int, vertebrae: int) -> Work:
         np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((unknowns, unknowns)),
         np.zeros((unknowns, unknowns)), np.zeros((4, unknowns)), np.zeros((target, 3)), np.zeros(3),
         np.zeros((2, 3)), np.zeros((2, 3)),
-        np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)), np.zeros(2), np.zeros((2, 5)), np.zeros(2),
+        np.tile([1.0, 0.0, 0.0, 0.0], (6, 1)), np.zeros(2), np.zeros((2, 5)), np.zeros(2),
     )  # fmt: skip
 
 
