@@ -19,6 +19,7 @@ from footplant.problem import Status
 from footplant.quality.balance import zero_moment_points
 from footplant.quality.flight import fit_parabola, flight, flight_frames, flight_gravity, flight_phases, turning_speeds
 from footplant.quality.robot import GRAVITY
+from footplant.solve.dynamics import Dynamics
 
 
 def at_sixty(name: str) -> Clip:
@@ -159,3 +160,44 @@ def test_clips_without_a_jump_are_refused():
         jump(at_sixty("stand"), longer=0.4)
     with pytest.raises(MotionError, match="expected a jump from 1 to"):
         jump(at_sixty("jump"), longer=0.4, number=7)
+
+
+def test_rows_agree_with_their_formulas():
+    """Balance and flight of random displacements, written out over whole arrays."""
+    rng, frames, fps = np.random.default_rng(3), 12, 30.0
+    square = np.array([[0.0, 0.0], [0.1, 0.0], [0.1, 0.2], [0.0, 0.2]])
+    flight = np.zeros(frames, bool)
+    flight[5:8] = True
+    counts = np.where(flight | (np.arange(frames) == 2), 0, 4)
+    dynamics = Dynamics(
+        fps, 0.2 * rng.normal(size=(frames, 2)), rng.uniform(0.05, 0.1, frames), np.tile(square, (frames, 1, 1)),
+        counts, flight, rng.normal(size=(frames, 3)), rng.uniform(0.0, 0.05, frames), rng.random((frames, 2)),
+        0.01 * rng.normal(size=(frames, 3)),
+    )  # fmt: skip
+    x, shift, before = 0.1 * rng.normal(size=(frames, 13)), 0.1 * rng.normal(size=3), np.array(dynamics.active)
+    found, settings = dynamics.rows(x, shift, 2.0), dynamics.settings
+
+    def bent(values):
+        return np.pad(np.diff(values, 2, axis=0), ((1, 1), (0, 0)))
+
+    share, levers = settings.mass, dynamics.levers[:, None] * fps**2
+    others = 0.5 * (1.0 - share) * (x[:, 3:6] + x[:, 6:9]) + dynamics.remainder
+    rest = dynamics.points + (others + shift)[:, ::2] - levers * bent(others)[:, ::2]
+    now = rest + share * x[:, :3:2] - levers * bent(share * x[:, :3])[:, ::2]
+    to = np.where(counts[:, None] > 0, np.clip(now, square[0], square[2]), now)
+    away = np.linalg.norm(to - now, axis=1)[:, None]
+    beyond = np.maximum(away - np.maximum(dynamics.allowed, settings.tolerance)[:, None], 0.0)
+    unit = (to - now) / np.maximum(away, 1e-9)
+    active = np.maximum(settings.memory * before, np.minimum(settings.most / np.maximum(beyond, 1e-9), 1.0) * unit**2)
+    active = np.where(beyond > 0.0, active, settings.memory * before)
+    assert np.allclose(dynamics.active, active)
+    expected = np.zeros((frames, 3, 4))
+    wanted = now + beyond * unit - rest
+    for axis, column in ((0, 0), (2, 1)):
+        rows = [2.0 * settings.balance * active[:, column], np.full(frames, share), -share * levers[:, 0]]
+        expected[:, axis] = np.stack([*rows, wanted[:, column]], axis=1)
+    expected[counts == 0] = 0.0
+    time = (settings.flight_time * fps) ** 2
+    expected[flight, :, 0], expected[flight, :, 2] = 2.0 * settings.flight, share * time
+    expected[flight, :, 3] = time * (dynamics.missing / fps**2 - bent(others))[flight]
+    assert np.allclose(found, expected)

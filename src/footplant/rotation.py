@@ -28,14 +28,18 @@ def identity(*shape: int) -> NDArray:
 
 def _is_many(a: NDArray, b: NDArray) -> bool:
     """Return whether arrays are worth a compiled loop, and one's leading shape is a suffix of the other's."""
+    if max(a.size, b.size) < 4 * MANY:
+        return False
     first, second = a.shape[:-1], b.shape[:-1]
+    if first == second:
+        return True
     short, long = (first, second) if len(first) <= len(second) else (second, first)
-    return max(a.size, b.size) >= 4 * MANY and min(a.size, b.size) > 0 and long[len(long) - len(short) :] == short
+    return min(a.size, b.size) > 0 and long[len(long) - len(short) :] == short
 
 
 def _rows(array: NDArray) -> NDArray:
     """Return the rows (N, …) of the last axis, read-only: numba compiles separately for writable arrays."""
-    rows = np.ascontiguousarray(array).reshape(-1, array.shape[-1]).view()
+    rows = np.ascontiguousarray(array).reshape(-1, array.shape[-1])
     rows.setflags(write=False)
     return rows
 
@@ -87,13 +91,13 @@ def are_unit(quaternions: ArrayLike, tolerance: float = 1e-6) -> bool:
 def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
     """Return the Hamilton product a·b: first b, then a."""
     a, b = _quaternions(a), _quaternions(b)
-    _must_broadcast(a, b)
     if _is_many(a, b):
         from footplant.kernels.rows import multiply_rows
 
         out = np.empty((*max(a.shape[:-1], b.shape[:-1], key=len), 4))
         multiply_rows(_rows(a), _rows(b), out.reshape(-1, 4))
         return out
+    _must_broadcast(a, b)
     aw, ax, ay, az = (a[..., k] for k in range(4))
     bw, bx, by, bz = (b[..., k] for k in range(4))
     w = aw * bw - ax * bx - ay * by - az * bz
@@ -113,13 +117,13 @@ def inverse(quaternions: ArrayLike) -> NDArray:
 def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:
     """Return vectors (…, 3) rotated by unit quaternions (…, 4)."""
     quaternions, vectors = _quaternions(quaternions), _vectors(vectors)
-    _must_broadcast(quaternions, vectors)
     if _is_many(quaternions, vectors):
         from footplant.kernels.rows import rotate_rows
 
         out = np.empty((*max(quaternions.shape[:-1], vectors.shape[:-1], key=len), 3))
         rotate_rows(_rows(quaternions), _rows(vectors), out.reshape(-1, 3))
         return out
+    _must_broadcast(quaternions, vectors)
     w, x, y, z = (quaternions[..., k] for k in range(4))
     a, b, c = (vectors[..., k] for k in range(3))
     # explicit: for a single bone, the most frequent case, np.cross takes ten times as long

@@ -19,6 +19,7 @@ from footplant.clip import Clip
 from footplant.contacts.settings import StillnessSettings
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
+from footplant.order import quantile
 
 # the 20 % quantile and the median of the length of a standard normal 3-vector
 _QUANTILE_20, _MEDIAN = 1.0026, 1.5382
@@ -155,11 +156,7 @@ def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float
     lengths = lengths[: kernel.fourth_differences(positions, intervals, lengths)]
     if not len(lengths):
         return otherwise
-    place = share * (len(lengths) - 1)
-    below = int(place)
-    ordered = np.partition(lengths, (below, min(below + 1, len(lengths) - 1)))
-    quantile = ordered[below] + (place - below) * (ordered[min(below + 1, len(lengths) - 1)] - ordered[below])
-    return float(quantile / (expected * _FOURTH))
+    return float(quantile(lengths, share) / (expected * _FOURTH))
 
 
 def _reach(fps: float, height: float, noise: float, settings: StillnessSettings) -> int:

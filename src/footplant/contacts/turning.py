@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from footplant.contacts.detection import Contacts
 from footplant.contacts.settings import StillnessSettings
 from footplant.kinematics import Kinematics
+from footplant.order import median
 from footplant.skeleton import Character
 
 FLAT = 0.015
@@ -80,6 +81,8 @@ def turns_in_place(contacts: Contacts, kinematics: Kinematics, character: Charac
 
 def without_turns(contacts: Contacts, turns: Sequence[Turn]) -> Contacts:
     """Return the contacts with plants of heels cut where their feet turn in place."""
+    if not turns:
+        return contacts
     kept = []
     for plant in contacts.plants:
         start = plant.start
@@ -113,7 +116,7 @@ def _turns(
     level, still = False, False
     for lying in (pieces[other] for other in (number - 1, number + 1) if 0 <= other < len(pieces)):
         if lying.lies:
-            here, there = (float(np.median(rise[part.start : part.end])) for part in (piece, lying))
+            here, there = (float(median(rise[part.start : part.end])) for part in (piece, lying))
             rows = slice(
                 min(max(lying.start, piece.start - window), piece.start),
                 max(min(lying.end, piece.end + window), piece.end),

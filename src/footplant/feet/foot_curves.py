@@ -28,6 +28,7 @@ from footplant.errors import SkeletonError
 from footplant.geometry import Plane
 from footplant.humanoid.sole import foot_outline, under_ankle
 from footplant.kinematics import Kinematics
+from footplant.order import median
 from footplant.skeleton import Character, MovingPoint, Point
 from footplant.solve.legs import LEG_SETTINGS, FootCurve
 
@@ -168,11 +169,11 @@ def _beside(planted: NDArray, depth: NDArray, width: int) -> NDArray:
     edges = np.flatnonzero(np.diff(planted.astype(np.int8)))
     for edge in edges:
         inside, step = (edge, 1) if planted[edge] else (edge + 1, -1)
-        for number in range(1, width + 1):
-            frame = inside + step * number
-            if not 0 <= frame < len(planted) or planted[frame]:
-                break
-            allowed[:, frame] = np.maximum(allowed[:, frame], depth[:, inside] * (1.0 - number / (width + 1.0)))
+        frames = inside + step * np.arange(1, width + 1)
+        frames = frames[(frames >= 0) & (frames < len(planted))]
+        frames = frames[np.cumsum(planted[frames]) == 0]
+        share = 1.0 - step * (frames - inside) / (width + 1.0)
+        allowed[:, frames] = np.maximum(allowed[:, frames], depth[:, [inside]] * share)
     return allowed
 
 
@@ -335,7 +336,7 @@ def _lying(
     # one roll for each time the foot lies: it does not rock while it stands
     starts = np.flatnonzero(np.diff(rows, prepend=-2) > 1)
     for first, last in zip(starts, np.append(starts[1:], len(rows))):
-        middle = float(np.median(roll[first:last]))
+        middle = float(median(roll[first:last]))
         roll[first:last] -= middle - float(np.clip(middle, -settings.most_roll, settings.most_roll))
     return rotation.multiply(rotation.exp(roll[:, None] * axis), turned)
 
@@ -354,9 +355,9 @@ def _levelled(
     stances = np.split(off, np.flatnonzero(np.diff(np.flatnonzero(lying)) > 1) + 1)
     if len(stances) < 2:
         return reference
-    tilts = np.array([np.median(stance, axis=0) for stance in stances])
-    tilt = np.median(tilts, axis=0)
-    square, spread = float(tilt @ tilt), float(np.median(((tilts - tilt) ** 2).sum(axis=1)))
+    tilts = np.array([median(stance) for stance in stances])
+    tilt = median(tilts)
+    square, spread = float(tilt @ tilt), float(median(((tilts - tilt) ** 2).sum(axis=1)))
     return rotation.multiply(reference, rotation.exp(square / max(square + spread, 1e-12) * tilt))
 
 

@@ -21,6 +21,7 @@ from footplant.humanoid.limits import clamp_to_limits
 from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.order import median
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult
@@ -363,7 +364,7 @@ def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, characte
     def distance(heel: Footplant, ball: Footplant, side: str) -> float:
         shared = sorted(set(heel.frames or ()) & set(ball.frames or ()))
         heels, balls = (kinematics.point(character.contacts[f"{side}_{part}"])[shared] for part in ("heel", "ball"))
-        length = float(np.median(np.linalg.norm(balls - heels, axis=1)))
+        length = float(median(np.linalg.norm(balls - heels, axis=1)))
         rise = float(np.asarray(ball.place)[1] - np.asarray(heel.place)[1])
         return math.sqrt(max(length**2 - rise**2, 0.0))
 

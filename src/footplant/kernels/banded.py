@@ -158,41 +158,45 @@ def solve_band(lower, values):
 
 
 @jit
-def fill_clip(squares, vectors, bend, speed, lower, out):
-    """Write the normal matrix of half bandwidth 2n to lower, of `band_room`, as `solve_band` takes it; b to out (F, n).
+def fill_frame(square, vector, frame, bend, speed, lower, out):
+    """Write the columns of one frame of the normal matrix, of half bandwidth 2n, as `solve_band` takes it.
 
-    squares (F, n, n): A, of which the lower triangle is read; vectors (F, n): b; bend, speed (n,).
+    square (n, n): A, of which the lower triangle is read; vector (n,): b, written to out (F, n); bend, speed (n,);
+    lower: of `band_room`.
     """
-    frames, n = vectors.shape
+    frames, n = out.shape
     width = 2 * n
-    for f in range(frames):
-        # how many second and first differences this frame takes part in, and with which coefficients
-        second = (f < frames - 2) + 4.0 * (1 <= f < frames - 1) + (f >= 2)
-        first = (f < frames - 1) + (f >= 1)
-        beside = -2.0 * ((f < frames - 2) + (1 <= f < frames - 1))
-        for a in range(n):
-            column = lower[f * n + a]
-            column[:] = 0.0
-            for c in range(a, n):
-                column[c - a] = squares[f, c, a]
-            column[0] += bend[a] * second + speed[a] * first
-            if f < frames - 1:
-                column[n] += bend[a] * beside - speed[a]
-            if f < frames - 2:
-                column[width] = bend[a]
-            out[f, a] = vectors[f, a]
+    # how many second and first differences this frame takes part in, and with which coefficients
+    second = (frame < frames - 2) + 4.0 * (1 <= frame < frames - 1) + (frame >= 2)
+    first = (frame < frames - 1) + (frame >= 1)
+    beside = -2.0 * ((frame < frames - 2) + (1 <= frame < frames - 1))
+    for a in range(n):
+        column = lower[frame * n + a]
+        column[:] = 0.0
+        for c in range(a, n):
+            column[c - a] = square[c, a]
+        column[0] += bend[a] * second + speed[a] * first
+        if frame < frames - 1:
+            column[n] += bend[a] * beside - speed[a]
+        if frame < frames - 2:
+            column[width] = bend[a]
+        out[frame, a] = vector[a]
 
 
 @jit
 def solve_clip(squares, vectors, bend, speed, lower, out):
-    """Write the minimiser (F, n); return False if the matrix is not positive definite. Arguments: see `fill_clip`."""
-    fill_clip(squares, vectors, bend, speed, lower, out)
+    """Write the minimiser (F, n); return False if the matrix is not positive definite.
+
+    squares (F, n, n), vectors (F, n): of all frames; the other arguments: see `fill_frame`.
+    """
+    for f in range(vectors.shape[0]):
+        fill_frame(squares[f], vectors[f], f, bend, speed, lower, out)
     return solve_band(lower, out.reshape(out.size))
 
 
 @jit
 def add_acceleration_row(lower, out, frame, unknown, weight, still, lever, wanted):
-    """Add weight·(still·x_f + lever·(x_{f−1} − 2x_f + x_{f+1}) − wanted)² of one unknown to equations of `fill_clip`.
+    """Add weight·(still·x_f + lever·(x_{f−1} − 2x_f + x_{f+1}) − wanted)² of one unknown to equations of `fill_frame`.
 
     A row of a position and an acceleration: of a zero-moment point, or of a flight. 0 < frame < F − 1.
     """

@@ -67,36 +67,43 @@ class Posed(NamedTuple):
 
 
 @uncounted_jit
-def pose_group(shell, group, positions, rotations, size, posed):
-    """Write samples, balls and bounding box of a group. positions (J, 3) metres, rotations (J, 4): of one frame.
+def pose_places(shell, group, positions, rotations, size, posed):
+    """Write the places of a group's samples, and its bounding box. positions (J, 3) metres, rotations (J, 4): of one
+    frame. size: see `pose_group`."""
+    box, samples = posed.boxes[group], posed.samples
+    lowest_x = lowest_y = lowest_z = np.inf
+    highest_x = highest_y = highest_z = -np.inf
+    for i in range(shell.clusters[shell.groups[group]], shell.clusters[shell.groups[group + 1]]):
+        x = y = z = 0.0
+        for m in range(shell.starts[i], shell.starts[i + 1]):
+            j, w, p, c = shell.joints[m], shell.weights[m], shell.places[m], shell.cores[m]
+            px, py, pz = rotate(
+                rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
+                c[0] + size * (p[0] - c[0]), c[1] + size * (p[1] - c[1]), c[2] + size * (p[2] - c[2]),
+            )  # fmt: skip
+            x += w * (positions[j, 0] + px)
+            y += w * (positions[j, 1] + py)
+            z += w * (positions[j, 2] + pz)
+        samples[0, i], samples[1, i], samples[2, i] = x, y, z
+        lowest_x, highest_x = min(lowest_x, x), max(highest_x, x)
+        lowest_y, highest_y = min(lowest_y, y), max(highest_y, y)
+        lowest_z, highest_z = min(lowest_z, z), max(highest_z, z)
+    box[0], box[1], box[2], box[3], box[4], box[5] = lowest_x, lowest_y, lowest_z, highest_x, highest_y, highest_z
 
-    size: 1; smaller ones draw the surface towards its core, 0 altogether.
-    """
-    box, samples, balls = posed.boxes[group], posed.samples, posed.balls
-    for k in range(3):
-        box[k], box[3 + k] = np.inf, -np.inf
+
+@uncounted_jit
+def pose_normals(shell, group, rotations, posed):
+    """Write the normals of a group's samples and the balls of its clusters, once their places are known."""
+    samples, balls = posed.samples, posed.balls
     for cluster in range(shell.groups[group], shell.groups[group + 1]):
         first, last = shell.clusters[cluster], shell.clusters[cluster + 1]
         mx = my = mz = 0.0
         for i in range(first, last):
-            x = y = z = 0.0
-            for m in range(shell.starts[i], shell.starts[i + 1]):
-                j, w, p, c = shell.joints[m], shell.weights[m], shell.places[m], shell.cores[m]
-                px, py, pz = rotate(
-                    rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
-                    c[0] + size * (p[0] - c[0]), c[1] + size * (p[1] - c[1]), c[2] + size * (p[2] - c[2]),
-                )  # fmt: skip
-                x += w * (positions[j, 0] + px)
-                y += w * (positions[j, 1] + py)
-                z += w * (positions[j, 2] + pz)
             j, n = shell.joints[shell.starts[i]], shell.normals[i]
-            nx, ny, nz = rotate(rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3], n[0], n[1], n[2])
-            samples[0, i], samples[1, i], samples[2, i] = x, y, z
-            samples[3, i], samples[4, i], samples[5, i] = nx, ny, nz
-            mx, my, mz = mx + x, my + y, mz + z
-            box[0], box[3] = min(box[0], x), max(box[3], x)
-            box[1], box[4] = min(box[1], y), max(box[4], y)
-            box[2], box[5] = min(box[2], z), max(box[5], z)
+            samples[3, i], samples[4, i], samples[5, i] = rotate(
+                rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3], n[0], n[1], n[2]
+            )
+            mx, my, mz = mx + samples[0, i], my + samples[1, i], mz + samples[2, i]
         share = 1.0 / (last - first)
         mx, my, mz = mx * share, my * share, mz * share
         most = 0.0
@@ -105,6 +112,16 @@ def pose_group(shell, group, positions, rotations, size, posed):
             most = max(most, dx * dx + dy * dy + dz * dz)
         balls[0, cluster], balls[1, cluster], balls[2, cluster] = mx, my, mz
         balls[3, cluster] = math.sqrt(most)
+
+
+@uncounted_jit
+def pose_group(shell, group, positions, rotations, size, posed):
+    """Write samples, balls and bounding box of a group. positions (J, 3) metres, rotations (J, 4): of one frame.
+
+    size: 1; smaller ones draw the surface towards its core, 0 altogether.
+    """
+    pose_places(shell, group, positions, rotations, size, posed)
+    pose_normals(shell, group, rotations, posed)
 
 
 @uncounted_jit

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from footplant.contacts.stillness import continuous_segments, lead_in
 from footplant.kinematics import Kinematics
+from footplant.order import quantile
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def smoothness(
         peak_acceleration=peak,
         # not by a product of BLAS: its threads would be woken for it, and spin through all that follows
         joint_jerk_rms=float(np.sqrt(np.mean(np.square(rotation_jerk)))) * scale if len(rotation_jerk) else None,
-        joint_jerk_p95=_percentile(rotation_jerk, 0.95) * scale if len(rotation_jerk) else None,
+        joint_jerk_p95=quantile(rotation_jerk, 0.95) * scale if len(rotation_jerk) else None,
     )
 
 
@@ -107,12 +108,3 @@ def _rotation_jerk(rotations: NDArray, joints: NDArray, parts: Sequence[tuple[in
             kernel.angular_jerk(rotations, joints, first, last, scratch, out[at : at + count])
             at += count
     return out.ravel()
-
-
-def _percentile(values: NDArray, share: float) -> float:
-    """Return the quantile of values, as `np.quantile` does (which takes longer)."""
-    place = share * (len(values) - 1)
-    below = int(place)
-    above = min(below + 1, len(values) - 1)
-    ordered = np.partition(values, (below, above))
-    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.banded import add_acceleration_row, band_room, fill_clip, fix_unknown, solve_band
+from footplant.kernels.banded import add_acceleration_row, band_room, fill_frame, fix_unknown, solve_band
 from footplant.kernels.quaternion import between, direction, multiply, rotate
 
 UNKNOWNS = 13
@@ -100,18 +100,18 @@ class Weights(NamedTuple):
 class Room(NamedTuple):
     """Workspace."""
 
-    squares: NDArray
-    """(F, 13, 13)."""
-    vectors: NDArray
-    """(F, 13)."""
+    square: NDArray
+    """(13, 13) equations of a frame; the lower triangle."""
+    right: NDArray
+    """(13,) their right-hand side."""
     lower: NDArray
     """(13 F, 27)."""
     index: NDArray
     """(9,) int64; unknowns of a row."""
     row: NDArray
     """(9,) its derivatives by them."""
-    by: NDArray
-    """(3, 8) derivatives of a leg's vector."""
+    turns: NDArray
+    """(2, 3) how the pelvis' turn moves a hip joint."""
     stiff: NDArray
     """(3, 3)."""
     vector: NDArray
@@ -121,9 +121,8 @@ class Room(NamedTuple):
 def new_room(frames: int) -> Room:
     """Return workspace for so many frames."""
     return Room(
-        np.empty((frames, UNKNOWNS, UNKNOWNS)), np.empty((frames, UNKNOWNS)),
-        band_room(frames, UNKNOWNS), np.empty(9, np.int64), np.empty(9), np.empty((3, 8)),
-        np.empty((3, 3)), np.empty((4, 3)),
+        np.empty((UNKNOWNS, UNKNOWNS)), np.empty(UNKNOWNS), band_room(frames, UNKNOWNS), np.empty(9, np.int64),
+        np.empty(9), np.empty((2, 3)), np.empty((3, 3)), np.empty((4, 3)),
     )  # fmt: skip
 
 
@@ -201,13 +200,169 @@ def longest_legs(reference, x, room, out):
 
 
 @uncounted_jit
-def _add(square, vector, index, values, count, weight, residual):
+def _add(square, right, index, values, count, weight, residual):
     """Add weight·(Σ values·x[index] − residual)² to the equations of one frame."""
     for i in range(count):
-        scaled = weight * values[i]
-        vector[index[i]] += scaled * residual
+        at, scaled = index[i], weight * values[i]
+        right[at] += scaled * residual
         for j in range(count):
-            square[index[i], index[j]] += scaled * values[j]
+            if index[j] <= at:
+                square[at, index[j]] += scaled * values[j]
+
+
+@uncounted_jit
+def _leg_row(turns, along, row):
+    """Write the derivatives (8,) of a leg's vector along a direction (3,): by the hips, the pelvis' turn, the ankle."""
+    for i in range(3):
+        row[i], row[5 + i] = along[i], -along[i]
+    for n in range(2):
+        row[3 + n] = turns[n, 0] * along[0] + turns[n, 1] * along[1] + turns[n, 2] * along[2]
+
+
+@uncounted_jit
+def _add_stiffness(square, right, first, turns, stiff, pulled):
+    """Add vᵀ stiff v − 2 pulledᵀ v to the equations of one frame; v: the displacement of a leg's vector.
+
+    v is that of the hips, and of the hip joint by the pelvis' turn (`turns`), less that of the ankle, whose unknowns
+    begin with `first`.
+    """
+    for i in range(3):
+        right[i] += pulled[i]
+        right[first + i] -= pulled[i]
+        for j in range(3):
+            square[first + i, j] -= stiff[j, i]
+            if j <= i:
+                square[i, j] += stiff[j, i]
+                square[first + i, first + j] += stiff[j, i]
+    for n in range(2):
+        ux, uy, uz = turns[n, 0], turns[n, 1], turns[n, 2]
+        right[TURN + n] += ux * pulled[0] + uy * pulled[1] + uz * pulled[2]
+        kx = stiff[0, 0] * ux + stiff[0, 1] * uy + stiff[0, 2] * uz
+        ky = stiff[1, 0] * ux + stiff[1, 1] * uy + stiff[1, 2] * uz
+        kz = stiff[2, 0] * ux + stiff[2, 1] * uy + stiff[2, 2] * uz
+        square[TURN + n, 0] += kx
+        square[TURN + n, 1] += ky
+        square[TURN + n, 2] += kz
+        square[TURN + n, first] -= kx
+        square[TURN + n, first + 1] -= ky
+        square[TURN + n, first + 2] -= kz
+        for m in range(n + 1):
+            square[TURN + n, TURN + m] += kx * turns[m, 0] + ky * turns[m, 1] + kz * turns[m, 2]
+
+
+@uncounted_jit
+def _equations(reference, asked, weights, slopes, closed, x, f, room):
+    """Write the equations of one frame but for differences between frames; arguments: see `step`."""
+    square, right, index, row, turns, stiff = room.square, room.right, room.index, room.row, room.turns, room.stiff
+    moved, leg, apart, pulled = room.vector[0], room.vector[1], room.vector[2], room.vector[3]
+    square[:, :] = 0.0
+    right[:] = 0.0
+    _turned_hip(reference, x, f, moved)
+    half = 0.0
+    for i in range(3):
+        square[i, i] += weights.hips
+        half += reference.across[f, i] * reference.across[f, i]
+    for i in range(2):
+        square[TURN + i, TURN + i] += weights.turn / max(half, 1e-9)
+    low = asked.high[f] - x[f, 1]
+    if closed and low > 0.0:
+        weight = min(BOUND, weights.bound / low)
+        square[1, 1] += weight
+        right[1] += weight * asked.high[f]
+    # legs beside each other; where both feet are planted, nothing can move them
+    if not (asked.planted[0, f] and asked.planted[1, f]):
+        between = 0.0
+        for i in range(3):
+            row[i], row[3 + i] = asked.aside[f, i], -asked.aside[f, i]
+            index[i], index[3 + i] = 3 + i, 6 + i
+            between += asked.aside[f, i] * (x[f, 3 + i] - x[f, 6 + i])
+        if between < asked.apart[f]:
+            # with a bounded force: where a plant leaves legs inside each other, they part without haste
+            weight = min(BOUND, weights.part / (asked.apart[f] - between))
+            _add(square, right, index, row, 6, weight, asked.apart[f])
+    # a leg's vector depends on eight unknowns: hips, the pelvis' turn, the ankle
+    index[0], index[1], index[2], index[3], index[4] = 0, 1, 2, TURN, TURN + 1
+    for s in range(2):
+        first, slack = 3 + 3 * s, SLACK + s
+        sign = 1.0 - 2.0 * s
+        planted = asked.planted[s, f]
+        for i in range(3):
+            index[5 + i] = first + i
+            turns[0, i] = sign * reference.turning[f, 0, i]
+            turns[1, i] = sign * reference.turning[f, 1, i]
+            for j in range(3):
+                # the leg keeps its direction: hip joint and ankle move alike
+                stiff[i, j] = weights.direction if i == j else 0.0
+            pulled[i] = 0.0
+        if not planted and x[f, first + 1] < asked.lowest[s, f]:
+            square[first + 1, first + 1] += BOUND
+            right[first + 1] += BOUND * asked.lowest[s, f]
+        gone = 0.0
+        for i in range(3):
+            row[i] = asked.away[s, f, i]
+            gone += row[i] * x[f, first + i]
+        if not planted and gone < asked.beside[s, f]:
+            _add(square, right, index[5:], row, 3, BOUND, asked.beside[s, f])
+        # the knee: as flexed as the reference's but for a slack, within its range
+        square[slack, slack] += weights.knee
+        if closed:
+            slope, flexed = slopes[s, f], reference.flexed[s, f]
+            straight = (flexed - reference.longest[s, f]) / slope
+            folded = (flexed - reference.shortest[s, f]) / slope
+            if x[f, slack] < straight:
+                square[slack, slack] += BOUND
+                right[slack] += BOUND * straight
+            elif x[f, slack] > folded:
+                square[slack, slack] += BOUND
+                right[slack] += BOUND * folded
+            # the leg closes: |hip joint − ankle| = flexed − slope·slack
+            length = max(_leg_vector(reference, x, f, s, moved, leg), 1e-9)
+            _leg_row(turns, leg, row)
+            index[8], row[8] = slack, slope
+            at = slope * x[f, slack]
+            for n in range(8):
+                row[n] /= length
+                at += row[n] * x[f, index[n]]
+            _add(square, right, index, row, 9, HARD, at - (length - flexed + slope * x[f, slack]))
+            # shank and thigh lean as limits ask, with a bounded force
+            for k in range(LEANS):
+                lean = asked.lean[k, s, f]
+                short = asked.least[k, s, f] - (leg[0] * lean[0] + leg[1] * lean[1] + leg[2] * lean[2])
+                if short > 0.0:
+                    _leg_row(turns, lean, row)
+                    at = short
+                    for n in range(8):
+                        at += row[n] * x[f, index[n]]
+                    _add(square, right, index, row, 8, min(BOUND, weights.bound / short), at)
+            # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
+            force = -weights.knee * x[f, slack]
+            if x[f, slack] < straight:
+                force -= BOUND * (x[f, slack] - straight)
+            pull, along = max(force / slope, 0.0) / length, 0.0
+            for i in range(3):
+                apart[i] = x[f, i] + turns[0, i] * x[f, TURN] + turns[1, i] * x[f, TURN + 1] - x[f, first + i]
+                along += apart[i] * leg[i] / length
+            for i in range(3):
+                pulled[i] = pull * (apart[i] - along * leg[i] / length)
+                stiff[i, i] += pull
+                for j in range(3):
+                    stiff[i, j] -= pull * leg[i] * leg[j] / (length * length)
+        _add_stiffness(square, right, first, turns, stiff, pulled)
+        # a planted hand must stay within reach of its shoulder
+        if closed and asked.held[s, f]:
+            length = 0.0
+            for i in range(3):
+                leg[i] = asked.arms[s, f, i] + x[f, i]
+                length += leg[i] * leg[i]
+            length = max(math.sqrt(length), 1e-9)
+            if length > asked.reach[s]:
+                at = 0.0
+                for i in range(3):
+                    row[i] = leg[i] / length
+                    at += row[i] * x[f, i]
+                # with a bounded force: a hand that no leg can bring near drags no body along
+                weight = min(BOUND, weights.pull / (length - asked.reach[s]))
+                _add(square, right, index, row, 3, weight, at - (length - asked.reach[s]))
 
 
 @uncounted_jit
@@ -216,146 +371,23 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
 
     closed: whether legs must close; without that, hips and ankles of a first guess follow from the plants alone.
     """
-    # each component of a leg's vector depends on eight unknowns: hips, the pelvis' turn, the ankle
-    index, by, row, stiff = room.index, room.by, room.row, room.stiff
-    moved, leg, apart, pulled = room.vector[0], room.vector[1], room.vector[2], room.vector[3]
-    by[:, :] = 0.0
-    for i in range(3):
-        index[i], by[i, i], by[i, 5 + i] = i, 1.0, -1.0
-    index[3], index[4] = TURN, TURN + 1
-    for f in range(x.shape[0]):
-        square, vector = room.squares[f], room.vectors[f]
-        square[:, :] = 0.0
-        vector[:] = 0.0
-        _turned_hip(reference, x, f, moved)
-        half = 0.0
-        for i in range(3):
-            square[i, i] += weights.hips
-            half += reference.across[f, i] * reference.across[f, i]
-        for i in range(2):
-            square[TURN + i, TURN + i] += weights.turn / max(half, 1e-9)
-        low = asked.high[f] - x[f, 1]
-        if closed and low > 0.0:
-            weight = min(BOUND, weights.bound / low)
-            square[1, 1] += weight
-            vector[1] += weight * asked.high[f]
-        # legs beside each other; where both feet are planted, nothing can move them
-        if not (asked.planted[0, f] and asked.planted[1, f]):
-            between = 0.0
+    frames, lower, values = x.shape[0], room.lower, out.reshape(out.size)
+    # equations of a frame are complete once those of the next few are written, and still in the cache then
+    for f in range(frames + 4):
+        if f < frames:
+            _equations(reference, asked, weights, slopes, closed, x, f, room)
+            fill_frame(room.square, room.right, f, weights.bend, weights.speed, lower, out)
+        if closed and 2 <= f < frames:
             for i in range(3):
-                row[i], row[3 + i] = asked.aside[f, i], -asked.aside[f, i]
-                index[i], index[3 + i] = 3 + i, 6 + i
-                between += asked.aside[f, i] * (x[f, 3 + i] - x[f, 6 + i])
-            if between < asked.apart[f]:
-                # with a bounded force: where a plant leaves legs inside each other, they part without haste
-                weight = min(BOUND, weights.part / (asked.apart[f] - between))
-                _add(square, vector, index, row, 6, weight, asked.apart[f])
-            for i in range(3):
-                index[i] = i
-            index[3], index[4] = TURN, TURN + 1
+                weight, still = asked.moves[f - 1, i, 0], asked.moves[f - 1, i, 1]
+                lever, wanted = asked.moves[f - 1, i, 2], asked.moves[f - 1, i, 3]
+                if weight > 0.0:
+                    add_acceleration_row(lower, out, f - 1, i, weight, still, lever, wanted)
         for s in range(2):
-            first, slack = 3 + 3 * s, SLACK + s
-            sign = 1.0 - 2.0 * s
-            planted = asked.planted[s, f]
-            for i in range(3):
-                index[5 + i] = first + i
-                by[i, 3] = sign * reference.turning[f, 0, i]
-                by[i, 4] = sign * reference.turning[f, 1, i]
-                for j in range(3):
-                    # the leg keeps its direction: hip joint and ankle move alike
-                    stiff[i, j] = weights.direction if i == j else 0.0
-                pulled[i] = 0.0
-            if not planted and x[f, first + 1] < asked.lowest[s, f]:
-                square[first + 1, first + 1] += BOUND
-                vector[first + 1] += BOUND * asked.lowest[s, f]
-            gone = 0.0
-            for i in range(3):
-                row[i] = asked.away[s, f, i]
-                gone += row[i] * x[f, first + i]
-            if not planted and gone < asked.beside[s, f]:
-                _add(square, vector, index[5:], row, 3, BOUND, asked.beside[s, f])
-            # the knee: as flexed as the reference's but for a slack, within its range
-            square[slack, slack] += weights.knee
-            if closed:
-                slope, flexed = slopes[s, f], reference.flexed[s, f]
-                straight = (flexed - reference.longest[s, f]) / slope
-                folded = (flexed - reference.shortest[s, f]) / slope
-                if x[f, slack] < straight:
-                    square[slack, slack] += BOUND
-                    vector[slack] += BOUND * straight
-                elif x[f, slack] > folded:
-                    square[slack, slack] += BOUND
-                    vector[slack] += BOUND * folded
-                # the leg closes: |hip joint − ankle| = flexed − slope·slack
-                length = max(_leg_vector(reference, x, f, s, moved, leg), 1e-9)
-                index[8], row[8] = slack, slope
-                at = slope * x[f, slack]
-                for n in range(8):
-                    row[n] = (by[0, n] * leg[0] + by[1, n] * leg[1] + by[2, n] * leg[2]) / length
-                    at += row[n] * x[f, index[n]]
-                _add(square, vector, index, row, 9, HARD, at - (length - flexed + slope * x[f, slack]))
-                # shank and thigh lean as limits ask, with a bounded force
-                for k in range(LEANS):
-                    lean = asked.lean[k, s, f]
-                    short = asked.least[k, s, f] - (leg[0] * lean[0] + leg[1] * lean[1] + leg[2] * lean[2])
-                    if short > 0.0:
-                        at = short
-                        for n in range(8):
-                            row[n] = by[0, n] * lean[0] + by[1, n] * lean[1] + by[2, n] * lean[2]
-                            at += row[n] * x[f, index[n]]
-                        _add(square, vector, index, row, 8, min(BOUND, weights.bound / short), at)
-                # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
-                force = -weights.knee * x[f, slack]
-                if x[f, slack] < straight:
-                    force -= BOUND * (x[f, slack] - straight)
-                pull, along = max(force / slope, 0.0) / length, 0.0
+            if f >= 4 and asked.planted[s, f - 4]:
                 for i in range(3):
-                    apart[i] = 0.0
-                    for n in range(8):
-                        apart[i] += by[i, n] * x[f, index[n]]
-                    along += apart[i] * leg[i] / length
-                for i in range(3):
-                    pulled[i] = pull * (apart[i] - along * leg[i] / length)
-                    stiff[i, i] += pull
-                    for j in range(3):
-                        stiff[i, j] -= pull * leg[i] * leg[j] / (length * length)
-            for m in range(8):
-                ux, uy, uz = by[0, m], by[1, m], by[2, m]
-                vector[index[m]] += ux * pulled[0] + uy * pulled[1] + uz * pulled[2]
-                kx = stiff[0, 0] * ux + stiff[0, 1] * uy + stiff[0, 2] * uz
-                ky = stiff[1, 0] * ux + stiff[1, 1] * uy + stiff[1, 2] * uz
-                kz = stiff[2, 0] * ux + stiff[2, 1] * uy + stiff[2, 2] * uz
-                for n in range(8):
-                    square[index[m], index[n]] += kx * by[0, n] + ky * by[1, n] + kz * by[2, n]
-            # a planted hand must stay within reach of its shoulder
-            if closed and asked.held[s, f]:
-                length = 0.0
-                for i in range(3):
-                    leg[i] = asked.arms[s, f, i] + x[f, i]
-                    length += leg[i] * leg[i]
-                length = max(math.sqrt(length), 1e-9)
-                if length > asked.reach[s]:
-                    at = 0.0
-                    for i in range(3):
-                        row[i] = leg[i] / length
-                        at += row[i] * x[f, i]
-                    # with a bounded force: a hand that no leg can bring near drags no body along
-                    weight = min(BOUND, weights.pull / (length - asked.reach[s]))
-                    _add(square, vector, index, row, 3, weight, at - (length - asked.reach[s]))
-    fill_clip(room.squares, room.vectors, weights.bend, weights.speed, room.lower, out)
-    for f in range(1, x.shape[0] - 1):
-        for i in range(3):
-            weight = asked.moves[f, i, 0]
-            if closed and weight > 0.0:
-                still, lever, wanted = asked.moves[f, i, 1], asked.moves[f, i, 2], asked.moves[f, i, 3]
-                add_acceleration_row(room.lower, out, f, i, weight, still, lever, wanted)
-    values = out.reshape(out.size)
-    for f in range(x.shape[0]):
-        for s in range(2):
-            if asked.planted[s, f]:
-                for i in range(3):
-                    fix_unknown(room.lower, values, f * UNKNOWNS + 3 + 3 * s + i, asked.places[s, f, i])
-    return solve_band(room.lower, values)
+                    fix_unknown(lower, values, (f - 4) * UNKNOWNS + 3 + 3 * s + i, asked.places[s, f - 4, i])
+    return solve_band(lower, values)
 
 
 class Leg(NamedTuple):

@@ -7,7 +7,16 @@ import math
 import numpy as np
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.shell import distance, new_posed, outside_box, pose_group, read_only, smallest_shell
+from footplant.kernels.shell import (
+    distance,
+    new_posed,
+    outside_box,
+    pose_group,
+    pose_normals,
+    pose_places,
+    read_only,
+    smallest_shell,
+)
 
 LEAST_LEVEL = 0.8
 """Least level part of the unit direction out of the other leg: what lies over or under it is not moved aside. No
@@ -24,17 +33,20 @@ def deepest(shell, legs, shares, spare, positions, rotations, posed, out):
     """
     for f in range(positions.shape[0]):
         for group in legs:
-            pose_group(shell, group, positions[f], rotations[f], 1.0, posed)
+            pose_places(shell, group, positions[f], rotations[f], 1.0, posed)
         out[f, 0], out[f, 1], out[f, 2], out[f, 3] = 1.0, 0.0, 0.0, 0.0
         for s in range(2):
             own, other, sign = legs[s], legs[1 - s], 1.0 - 2.0 * s
-            box = posed.boxes[other]
+            box, faces = posed.boxes[other], False
             for i in range(shell.clusters[shell.groups[own]], shell.clusters[shell.groups[own + 1]]):
                 if shares[i] <= 0.0:
                     continue
                 x, y, z = posed.samples[0, i], posed.samples[1, i], posed.samples[2, i]
                 if outside_box(box, x, y, z) > 0.0:
                     continue
+                if not faces:
+                    pose_normals(shell, other, rotations[f], posed)
+                    faces = True
                 away, nx, _, nz = distance(shell, other, posed, x, y, z)
                 level = math.sqrt(nx * nx + nz * nz)
                 if level < LEAST_LEVEL:

@@ -25,7 +25,7 @@ from footplant.constraints import Footplant
 from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
 from footplant.quality.balance import MOST_UNLOADED, WIDTH, zero_moment_points
-from footplant.quality.robot import GRAVITY, nearest_in_support
+from footplant.quality.robot import GRAVITY
 from footplant.skeleton import Character
 
 SIDES = ("left", "right")
@@ -103,36 +103,20 @@ class Dynamics:
     def rows(self, x: NDArray, shift: NDArray, scale: float) -> NDArray:
         """Return weight, still, lever and wanted (F, 3, 4) of rows for the hips' displacement.
 
-        x: (F, 9) displacements of hips and ankles, without a common shift (3,), metres. scale: of weights.
+        x: (F, 9 or more) displacements of hips and ankles, without a common shift (3,), metres. scale: of weights.
         """
+        from footplant.solve import _dynamics as kernel
+
         settings, moves = self.settings, np.zeros((len(x), 3, 4))
-        others = 0.5 * (1.0 - settings.mass) * (x[:, 3:6] + x[:, 6:9]) + self.remainder
-        own = settings.mass * x[:, :3]
-        levers = self.levers[:, None] * self.fps**2
-        rest = self.points + (others + shift)[:, ::2] - levers * _bent(others)[:, ::2]
-        now = rest + own[:, ::2] - levers * _bent(own)[:, ::2]
-        to = nearest_in_support(self.corners, self.counts, now)
-        away = np.linalg.norm(to - now, axis=1)
-        beyond = np.maximum(away - np.maximum(self.allowed, settings.tolerance), 0.0)
-        unit = (to - now) / np.maximum(away, 1e-9)[:, None]
-        # each axis counts as far as it leads back to the support; a row that was needed is let go of slowly, where the
-        # point is now, since it may be inside because of that row
-        pull = np.where(beyond > 0.0, np.minimum(settings.most / np.maximum(beyond, 1e-9), 1.0), 0.0)[:, None] * unit**2
-        np.maximum(settings.memory * self.active, pull, out=self.active)
-        on = np.flatnonzero(self.counts > 0)
-        wanted = now + beyond[:, None] * unit - rest
-        for axis, column in ((0, 0), (2, 1)):
-            moves[on, axis, 0] = scale * settings.balance * self.active[on, column]
-            moves[on, axis, 1] = settings.mass
-            moves[on, axis, 2] = -settings.mass * levers[on, 0]
-            moves[on, axis, 3] = wanted[on, column]
-        fly = np.flatnonzero(self.flight)
-        if len(fly):
-            time = (settings.flight_time * self.fps) ** 2
-            moves[fly, :, 0] = scale * settings.flight
-            moves[fly, :, 1] = 0.0
-            moves[fly, :, 2] = settings.mass * time
-            moves[fly, :, 3] = time * (self.missing[fly] / self.fps**2 - _bent(others)[fly])
+        known = kernel.Known(
+            self.points, self.levers * self.fps**2, self.corners, self.counts, self.flight,
+            self.missing / self.fps**2, self.allowed, self.remainder, shift,
+        )  # fmt: skip
+        weights = kernel.Weights(
+            settings.mass, settings.tolerance, settings.memory, settings.most, scale * settings.balance,
+            scale * settings.flight, (settings.flight_time * self.fps) ** 2,
+        )  # fmt: skip
+        kernel.rows(known, weights, x, self.active, moves)
         return moves
 
 
@@ -175,7 +159,7 @@ def dynamics_of(
     missing[:, 1] -= physics.gravity
     return Dynamics(
         fps,
-        points,
+        np.array(points, order="C"),
         levers,
         corners,
         counts,
@@ -185,13 +169,6 @@ def dynamics_of(
         np.zeros((frames, 2)),
         np.zeros((frames, 3)),
     )
-
-
-def _bent(values: NDArray) -> NDArray:
-    """Return second differences (F, 3), 0 at both ends."""
-    out = np.zeros_like(values)
-    out[1:-1] = np.diff(values, 2, axis=0)
-    return out
 
 
 def _support(

@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ from footplant.checks import shaped, whole_number
 from footplant.errors import ArgumentError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.order import median
 from footplant.skeleton import Character
 from footplant.solve.dynamics import Dynamics
 from footplant.solve.ik.limb import Limb, end_distance, limb_of
@@ -154,6 +156,48 @@ class LegSolution:
     """Metres; largest distance of an ankle from its place: 0 unless out of reach."""
     unknowns: tuple[NDArray, NDArray, NDArray] | None = None
     """Unknowns (F, 13), slopes (2, F) and common displacement (3,), with which a similar problem may start."""
+    reference: _LegReference | None = None
+    """What such a problem need not find anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class _LegReference:
+    """The legs of a reference motion, for all solves that begin with it."""
+
+    motion: Motion
+    settings: LegSettings
+    tables: Any
+    """As kernels take them (`_legs.Reference`)."""
+    flexions: NDArray
+    """(2, F) radians; signed (`knee_flexions`)."""
+    hinges: tuple[NDArray, NDArray]
+    """(3,) each; unit axes of the knees."""
+
+    @classmethod
+    def of(
+        cls, kinematics: Kinematics, character: Character, legs: tuple[Limb, Limb], settings: LegSettings
+    ) -> _LegReference:
+        """Return the same of a motion."""
+        from footplant.solve import _legs as kernel
+
+        positions = kinematics.positions
+        bones = np.array([_bone_lengths(positions, leg) for leg in legs])
+        ends = np.moveaxis(bones, 2, 1)
+        (left, left_hinge), (right, right_hinge) = (knee_flexions(kinematics, leg, settings) for leg in legs)
+        signed = np.array([left, right])
+        # knees that are straight or bent backwards: softness·exp(k/softness − 1), which is smooth and positive
+        soft = settings.softness
+        knee = np.where(signed > soft, signed, soft * np.exp(np.minimum(signed / soft, 1.0) - 1.0))
+        tables = kernel.Reference(
+            np.array([positions[:, leg.upper] - positions[:, leg.end] for leg in legs]),
+            _distance(ends, knee),
+            _distance(ends, np.maximum(knee, settings.most_flexion)),
+            _distance(ends, np.full_like(knee, settings.least_flexion)),
+            knee,
+            bones,
+            *_hip_line(kinematics, character, legs),
+        )
+        return cls(kinematics.motion, settings, tables, signed, (left_hinge, right_hinge))
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,31 +328,19 @@ def solve_legs(
         whole_number(steps, "a number of steps", low=0)
     if not frames:
         return LegSolution(motion, 0, 0.0)
-    bones = np.array([_bone_lengths(positions, leg) for leg in legs])
-    ends = np.moveaxis(bones, 2, 1)
-    flexions, hinges = zip(*(knee_flexions(kinematics, leg, settings) for leg in legs))
-    signed = np.array(flexions)
-    # knees that are straight or bent backwards: softness·exp(k/softness − 1), which is smooth and positive
-    soft = settings.softness
-    knee = np.where(signed > soft, signed, soft * np.exp(np.minimum(signed / soft, 1.0) - 1.0))
-    reference = kernel.Reference(
-        np.array([positions[:, leg.upper] - positions[:, leg.end] for leg in legs]),
-        _distance(ends, knee),
-        _distance(ends, np.maximum(knee, settings.most_flexion)),
-        _distance(ends, np.full_like(knee, settings.least_flexion)),
-        knee,
-        bones,
-        *_hip_line(kinematics, character, legs),
-    )
+    known = None if start is None else start.reference
+    if known is None or known.motion is not motion or known.settings != settings:
+        known = _LegReference.of(kinematics, character, legs, settings)
+    reference, signed, hinges = known.tables, known.flexions, known.hinges
     ankles = np.array([positions[:, leg.end] for leg in legs])
     planted, places = np.array([foot.planted for foot in feet]), np.array([foot.places for foot in feet])
     # what all plants have in common moves the whole clip, and costs nothing
-    shift = np.median((places - ankles)[planted], axis=0) if planted.any() else np.zeros(3)
+    shift = median((places - ankles)[planted]) if planted.any() else np.zeros(3)
     ankles = ankles + shift
     places = np.where(planted[..., None], places - ankles, 0.0)
     x = np.zeros((frames, kernel.UNKNOWNS))
     width = max(float(np.linalg.norm(reference.across, axis=1).mean()), 1e-3)
-    weights = _weights(settings, float(bones.sum(axis=2).mean()), width, fps)
+    weights = _weights(settings, float(reference.bones.sum(axis=2).mean()), width, fps)
     room = kernel.new_room(frames)
     asked_for = high is not None or dynamics is not None or any(rows is not None for rows in lean)
     if not asked_for and not planted.any() and not hands and (signed > -settings.softness).all():
@@ -331,8 +363,8 @@ def solve_legs(
         most, settled = most + dynamics.settings.steps, dynamics.settings.settled
     first, taken, clear, moves = 0, 0, None, np.zeros((frames, 3, 4))
     if start is not None and start.unknowns is not None:
-        known, slopes, before = start.unknowns
-        x, slopes, first = np.array(known), np.array(slopes), settings.slope_steps - 1
+        earlier, slopes, before = start.unknowns
+        x, slopes, first = np.array(earlier), np.array(slopes), settings.slope_steps - 1
         x[:, :9] += np.tile(before - shift, 3)
     risers, lowest = [_Risers.beside(foot, own) for foot, own in zip(feet, ankles)], np.empty((2, frames))
     for taken in range(first, most + 1):
@@ -348,7 +380,7 @@ def solve_legs(
             kernel.longest_legs(reference, x, room.vector, longest)
             reference = reference._replace(longest=longest)
         if dynamics is not None and taken:
-            moves = dynamics.rows(x[:, :9], shift, weights.direction)
+            moves = dynamics.rows(x, shift, weights.direction)
         beside = np.array([riser.away for riser in risers]), np.array([riser.least for riser in risers])
         asked = kernel.Asked(planted, places, clear, *beside, *held, *away, *leaning, rise - shift[1], moves)
         new = np.empty_like(x)
@@ -366,7 +398,7 @@ def solve_legs(
     for s, (leg, foot) in enumerate(zip(legs, feet)):
         goals = np.where(planted[s][:, None], foot.places, ankles[s] + x[:, 3 + 3 * s : 6 + 3 * s])
         table = kernel.Leg(
-            leg.upper, leg.lower, leg.end, _joints_between(character, leg), bones[s], hinges[s],
+            leg.upper, leg.lower, leg.end, _joints_between(character, leg), reference.bones[s], hinges[s],
             np.array(settings.own_plane),
         )  # fmt: skip
         hips = x[:, :3] + shift + (1.0 - 2.0 * s) * turned
@@ -376,7 +408,7 @@ def solve_legs(
         )  # fmt: skip
         missed = max(missed, worst)
     solved = motion.like(root, rotation.unroll(rotations), motion.offsets)
-    return LegSolution(solved, taken, missed, (x, slopes, shift))
+    return LegSolution(solved, taken, missed, (x, slopes, shift), known)
 
 
 def _hip_line(kinematics: Kinematics, character: Character, legs: tuple[Limb, Limb]) -> tuple[NDArray, NDArray]:
@@ -487,7 +519,7 @@ def _held_arms(
         if side in hands:
             arm = limb_of(character, f"{side}_arm")
             held[s], arms[s] = hands[side].frames, positions[:, arm.upper] + shift - hands[side].wrists
-            reach[s] = settings.arm_reach * float(np.median(_bone_lengths(positions, arm).sum(axis=1)))
+            reach[s] = settings.arm_reach * float(median(_bone_lengths(positions, arm).sum(axis=1)))
     return held, arms, reach
 
 
