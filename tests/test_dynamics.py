@@ -18,8 +18,8 @@ from footplant.motion import rest_motion
 from footplant.problem import Status
 from footplant.quality.balance import zero_moment_points
 from footplant.quality.flight import fit_parabola, flight, flight_frames, flight_gravity, flight_phases, turning_speeds
-from footplant.quality.robot import GRAVITY
-from footplant.solve.dynamics import Dynamics
+from footplant.quality.robot import GRAVITY, nearest_in_support
+from footplant.solve.dynamics import Dynamics, DynamicsSettings
 
 
 def at_sixty(name: str) -> Clip:
@@ -94,6 +94,58 @@ def test_a_jump_flies_with_the_right_gravity_on_other_bodies(body):
         # by the linear model of the centre of mass alone, 3 mm on long legs
         assert free < 0.001
         assert gravity is None or (off < 0.001 and abs(found - gravity) < 0.3)
+
+
+def test_rows_of_balance_are_nowhere_below_the_distance_from_the_support():
+    """No step makes the distance larger: rows touch it where they are made, and are above it everywhere else."""
+    frames, settings, generator = 40, DynamicsSettings(), np.random.default_rng(3)
+    square = np.array([[0.0, 0.0], [0.2, 0.0], [0.2, 0.1], [0.0, 0.1]])
+    zeros = np.zeros((frames, 3))
+    dynamics = Dynamics(
+        30.0, generator.normal(0.1, 0.1, (frames, 2)), np.full(frames, 0.1), np.tile(square, (frames, 1, 1)),
+        np.full(frames, 4), np.zeros(frames, bool), zeros, np.zeros(frames), zeros,
+    )  # fmt: skip
+
+    def own(x: np.ndarray) -> np.ndarray:
+        bent = np.zeros((frames, 3))
+        bent[1:-1] = np.diff(x[:, :3], 2, axis=0)
+        return settings.mass * (x[:, :3] - 0.1 * 30.0**2 * bent)[:, ::2]
+
+    def wanted(x: np.ndarray) -> np.ndarray:
+        """Return the squared distance beyond the tolerance (F,), linear where the force is bounded."""
+        points = dynamics.points + own(x)
+        to = nearest_in_support(dynamics.corners, dynamics.counts, points)
+        far = np.maximum(np.linalg.norm(to - points, axis=1) - settings.tolerance, 0.0)
+        return np.where(far < settings.most, far**2, settings.most * (2.0 * far - settings.most))
+
+    start, inside = generator.normal(0.0, 1e-3, (frames, 9)), 0
+    start[:, 3:] = 0.0
+    rows = dynamics.rows(start, np.zeros(3), 1.0)[:, ::2]
+    assert np.allclose(rows[:, :, 1], settings.mass)
+
+    def asked(x: np.ndarray) -> np.ndarray:
+        return (rows[:, :, 0] * (own(x) - rows[:, :, 3]) ** 2).sum(axis=1) / settings.balance
+
+    for _ in range(20):
+        other = start.copy()
+        other[:, :3] += generator.normal(0.0, 10.0 ** generator.uniform(-5.0, -2.0), (frames, 3))
+        assert (asked(other) - asked(start) >= wanted(other) - wanted(start) - 1e-12).all()
+        inside += int(((wanted(start) == 0.0) & (wanted(other) > 0.0)).sum())
+    assert inside > 10
+
+
+def test_balance_has_settled_when_the_model_of_the_center_of_mass_has():
+    zeros, frames = np.zeros((5, 3)), 5
+    before = Dynamics(
+        30.0, zeros[:, :2], np.ones(frames), np.zeros((frames, 4, 2)), np.full(frames, 4), np.zeros(frames, bool),
+        zeros, np.zeros(frames), zeros,
+    )  # fmt: skip
+    x, shift = np.zeros((frames, 9)), np.zeros(3)
+    least = DynamicsSettings().settled
+    assert before.refined(np.full((frames, 3), 0.9 * least), x, shift).settled_since(before)
+    assert not before.refined(np.full((frames, 3), 1.1 * least), x, shift).settled_since(before)
+    flying = replace(before, flight=np.ones(frames, bool))
+    assert not flying.refined(zeros, x, shift).settled_since(flying)
 
 
 def test_a_walk_stays_as_balanced_as_its_source():
@@ -171,10 +223,10 @@ def test_rows_agree_with_their_formulas():
     counts = np.where(flight | (np.arange(frames) == 2), 0, 4)
     dynamics = Dynamics(
         fps, 0.2 * rng.normal(size=(frames, 2)), rng.uniform(0.05, 0.1, frames), np.tile(square, (frames, 1, 1)),
-        counts, flight, rng.normal(size=(frames, 3)), rng.uniform(0.0, 0.05, frames), rng.random((frames, 2)),
+        counts, flight, rng.normal(size=(frames, 3)), rng.uniform(0.0, 0.05, frames),
         0.01 * rng.normal(size=(frames, 3)),
     )  # fmt: skip
-    x, shift, before = 0.1 * rng.normal(size=(frames, 13)), 0.1 * rng.normal(size=3), np.array(dynamics.active)
+    x, shift = 0.1 * rng.normal(size=(frames, 13)), 0.1 * rng.normal(size=3)
     found, settings = dynamics.rows(x, shift, 2.0), dynamics.settings
 
     def bent(values):
@@ -188,13 +240,11 @@ def test_rows_agree_with_their_formulas():
     away = np.linalg.norm(to - now, axis=1)[:, None]
     beyond = np.maximum(away - np.maximum(dynamics.allowed, settings.tolerance)[:, None], 0.0)
     unit = (to - now) / np.maximum(away, 1e-9)
-    active = np.maximum(settings.memory * before, np.minimum(settings.most / np.maximum(beyond, 1e-9), 1.0) * unit**2)
-    active = np.where(beyond > 0.0, active, settings.memory * before)
-    assert np.allclose(dynamics.active, active)
+    pull = np.minimum(settings.most / np.maximum(beyond[:, 0], 1e-9), 1.0)
     expected = np.zeros((frames, 3, 4))
     wanted = now + beyond * unit - rest
     for axis, column in ((0, 0), (2, 1)):
-        rows = [2.0 * settings.balance * active[:, column], np.full(frames, share), -share * levers[:, 0]]
+        rows = [2.0 * settings.balance * pull, np.full(frames, share), -share * levers[:, 0]]
         expected[:, axis] = np.stack([*rows, wanted[:, column]], axis=1)
     expected[counts == 0] = 0.0
     time = (settings.flight_time * fps) ** 2

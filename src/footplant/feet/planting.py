@@ -263,12 +263,14 @@ def plant_feet(
     for _ in range(ROUNDS):
         known = bounds.within
         bounds, asked = bounds.further(posed, limited, character, legs, planted, ground, other_body)
-        if found is not first and not asked and dynamics is None:
-            break
+        settled = dynamics is None
         if dynamics is not None and found is not first and found.unknowns is not None:
             x, _, shift = found.unknowns
             moved = posed.center_of_mass(character) - Kinematics(toed).center_of_mass(character)
-            dynamics = dynamics.refined(moved, x, shift)
+            before, dynamics = dynamics, dynamics.refined(moved, x, shift)
+            settled = dynamics.settled_since(before)
+        if found is not first and not asked and settled:
+            break
         if found is first or bounds.within is not known:
             feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)

@@ -40,7 +40,6 @@ class Weights(NamedTuple):
 
     mass: float
     tolerance: float
-    memory: float
     most: float
     balance: float
     flight: float
@@ -57,8 +56,8 @@ def _bent(values, f, k):
 
 
 @strict_jit
-def rows(known, weights, x, active, moves):
-    """Write weight, still, lever and wanted (F, 3, 4) of rows for the hips' displacement, and update active (F, 2).
+def rows(known, weights, x, moves):
+    """Write weight, still, lever and wanted (F, 3, 4) of rows for the hips' displacement.
 
     x: (F, 9 or more) displacements of hips and ankles, without the common shift, metres.
     """
@@ -83,14 +82,11 @@ def rows(known, weights, x, active, moves):
         dx, dy = nearest[f, 0] - now[f, 0], nearest[f, 1] - now[f, 1]
         away = math.sqrt(dx * dx + dy * dy)
         beyond = max(away - max(known.allowed[f], weights.tolerance), 0.0)
-        pull = min(weights.most / max(beyond, 1e-9), 1.0) if beyond > 0.0 else 0.0
+        pull = weights.most / max(beyond, weights.most)
         for i in range(2):
             k, unit = 2 * i, (nearest[f, i] - now[f, i]) / max(away, 1e-9)
-            # each axis counts as far as it leads back to the support; a row that was needed is let go of slowly, where
-            # the point is now, since it may be inside because of that row
-            active[f, i] = max(weights.memory * active[f, i], pull * (unit * unit))
             if known.counts[f] > 0:
-                moves[f, k, 0], moves[f, k, 1] = weights.balance * active[f, i], weights.mass
+                moves[f, k, 0], moves[f, k, 1] = weights.balance * pull, weights.mass
                 moves[f, k, 2] = -weights.mass * known.levers[f]
                 moves[f, k, 3] = now[f, i] + beyond * unit - rest[f, i]
         if known.flight[f]:
@@ -104,7 +100,7 @@ def _smallest():
         np.zeros((1, 2)), np.zeros(1), np.zeros((1, 3, 2)), np.array([3]), np.zeros(1, bool), np.zeros((1, 3)),
         np.zeros(1), np.zeros((1, 3)), np.zeros(3),
     )  # fmt: skip
-    return known, Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0), np.zeros((1, 13)), np.zeros((1, 2)), np.zeros((1, 3, 4))
+    return known, Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0), np.zeros((1, 13)), np.zeros((1, 3, 4))
 
 
 WARMUP = {"rows": _smallest}
