@@ -1,11 +1,13 @@
-"""Soles between footplants stay above the ground, even with folded legs."""
+"""Soles between footplants stay above the ground, even with folded legs, and toes are flat on it while they stand."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from footplant.feet.soles import LEFT_ALONE, lift_feet
+from footplant import humanoid, rotation
+from footplant.constraints import Footplant
+from footplant.feet.soles import LEFT_ALONE, SHALLOW, flatten_toes, lift_feet
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
@@ -52,3 +54,30 @@ def test_hips_rise_where_folded_legs_cannot_lift_the_feet(mannequin):
     raised = (cleared.root - sunk.root)[:, 1]
     assert raised.max() > 0.01
     assert np.abs(np.diff(raised, n=2)).max() < 0.001, "the hips rise smoothly"
+
+
+@pytest.mark.parametrize(("rise", "straight"), [(0.0, True), (0.015, False)])
+def test_toes_are_straight_if_they_will_be_above_the_ground_as_the_foot_lies(mannequin, rise, straight):
+    """Not as the foot is: one that is captured with bent toes pitches until it lies on its footplants."""
+    motion, roles = standing(mannequin), mannequin.require_roles()
+    points = {part: mannequin.contacts[f"left_{part}"] for part in ("heel", "ball", "toe")}
+    places = {part: Kinematics(motion).point(point)[0] for part, point in points.items()}
+    rotations, foot, toes = np.array(motion.rotations), roles["left_foot"], roles["left_toes"]
+    for joint, angle in ((foot, 0.3), (toes, -0.5)):
+        rotations[:, joint] = rotation.multiply(rotations[:, joint], rotation.exp(np.array([angle, 0.0, 0.0])))
+    captured = replace(motion, rotations=rotations)
+    pose = humanoid.reference_pose(mannequin.skeleton, roles)[toes]
+    unbent = np.array(rotations)
+    unbent[:, toes] = pose
+    assert Kinematics(replace(motion, rotations=unbent)).point(points["toe"])[:, 1].max() < -SHALLOW
+    plants = [
+        Footplant(point=points["heel"], place=places["heel"] + [0.0, rise, 0.0], frames=range(FRAMES)),
+        Footplant(point=points["ball"], place=places["ball"], frames=range(FRAMES)),
+    ]
+    flat = flatten_toes(captured, mannequin, plants, FLOOR).rotations[:, toes]
+    turned = np.linalg.norm(rotation.log(rotation.multiply(rotation.inverse(pose), flat)), axis=1)
+    if straight:
+        assert turned.max() < 1e-6
+    else:
+        # straight toes of a foot on a raised heel are in the ground
+        assert turned.min() > 0.1
