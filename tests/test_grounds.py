@@ -1,4 +1,4 @@
-"""Grounds: kernels against NumPy twins, stairs, rough terrain, meshes, and grounds from names and files."""
+"""Grounds: kernels against NumPy twins, stairs, rough terrain, meshes, footing, and grounds from names and files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from footplant import geometry, grounds, samples
 from footplant.errors import FormatError
+from footplant.feet.footing import SAMPLES, _sole_length, support_of
 from footplant.io.ground_files import SETTINGS, Course, GroundOptions, load_ground
 
 COURSE = Course((0.0, 0.0), (-2.0, -2.0), (2.0, 8.0), 0.0, 1.75)
@@ -230,3 +231,17 @@ def test_real_grounds(shared):
     heights = load_ground(str(shared / "smpl_npz" / "pyroki_heightmap.npy"), COURSE, GroundOptions(cell=0.03))
     assert isinstance(heights, geometry.HeightField)
     assert heights.heights.shape == (288, 583)
+
+
+def test_a_tread_as_long_as_a_foot_has_a_planned_place_off_its_riser():
+    """Places are planned every 2 cm: one of them leaves room behind the heel, wherever the first of them is."""
+    character = samples.load_character("mannequin")
+    sole = _sole_length(character, "left")
+    stairs = grounds.Stairs(-0.22, sole, 5, (0.0, 0.0))
+    for first in np.arange(0.0, 0.02, 0.001):
+        heels = np.arange(sole + first, 2.0 * sole, 0.02)
+        line = np.stack([np.zeros(len(SAMPLES)), sole * SAMPLES], axis=1)
+        heights = stairs.height(line + np.stack([np.zeros(len(heels)), heels], axis=1)[:, None])
+        kind, found = next((kind, found) for kind, _, found in support_of(heights, line, character) if found.any())
+        assert kind == "foot"
+        assert heels[found].min() - sole > 0.045 * sole

@@ -132,6 +132,7 @@ _SUPPORTS = (
     ("foot", (0.0, 1.0), (-0.1, 1.1)),
     ("foot", (0.0, 0.85), (-0.1, 1.1)),
     ("foot", (0.0, 1.0), (-0.05, 1.05)),
+    ("foot", (0.0, 0.85), (-0.05, 1.05)),
     ("foot", (0.0, 1.0), (0.0, 1.0)),
     ("front", (0.35, 1.0), (-0.1, 1.1)),
     ("rear", (0.0, 0.65), (-0.1, 1.1)),
@@ -139,7 +140,10 @@ _SUPPORTS = (
 """What is tried, best first: name, the part of the foot that the ground must support, and the part along which nothing
 may be higher. A foot next to a riser could not swing away from it, or come down beside it: on the way down the tips of
 long feet overhang rather than that their heels touch the riser behind them. With heels there, a walk down treads as
-long as its feet jerked 3.6 instead of 1.2 times as much as its source."""
+long as its feet jerked 3.6 instead of 1.2 times as much as its source. Feet that overhang have 10 or 5 % of their
+length behind them. With 10 % alone, room on such treads is less than the 2 cm between planned places: of three walks
+down stairs of 22 by 26 cm that begin at six places, one stood at a riser (173 breaks of joint limits, 2.7 times the
+jerk), and three did not take every tread; with both, none."""
 
 
 def _find_support(samples: NDArray, target: Character, ground: Ground, farthest: float) -> tuple[NDArray, str, Ground]:
