@@ -157,6 +157,15 @@ def test_mirror_of_a_symmetric_skeleton_is_exact():
     np.testing.assert_allclose(Kinematics(mirrored.mirrored(ROLES)).positions, places, atol=1e-12)
 
 
+@pytest.mark.parametrize(("length", "kept"), [(0.001, False), (0.1, True)])
+def test_a_stub_at_the_end_of_a_chain_does_not_tell_where_the_hand_points(length, kept):
+    ends = np.array(SKELETON.end_offsets)
+    ends[SKELETON.end_parents == ROLES["left_hand"]] = [0.0, length, 0.0]
+    skeleton = replace(SKELETON, end_offsets=ends)
+    turned = rotation.angle(humanoid.reference_pose(skeleton, ROLES), humanoid.reference_pose(SKELETON, ROLES))
+    assert np.degrees(turned[ROLES["left_hand"]]) == pytest.approx(90.0 if kept else 0.0, abs=1e-6)
+
+
 def bent_toes(motion: Motion, degrees: float, part: slice = slice(None)) -> Motion:
     """The motion with its left toes bent up by a constant angle."""
     rotations, toes = np.array(motion.rotations), ROLES["left_toes"]

@@ -17,11 +17,14 @@ X, Y, Z = np.eye(3)
 
 @dataclass(frozen=True)
 class AlignmentSettings:
-    """Angles, radians, that decide which parts of a rest pose are kept in the reference pose.
+    """Angles, radians, that decide which parts of a rest pose are kept in the reference pose, and what is a bone.
 
-    No experiment is on record for them.
+    Where a field names no experiment, none is on record.
     """
 
+    stub: float = 0.02
+    """Lengths of the bone above up to which what is below a joint is no bone: exporters end a chain somewhere. Of 145
+    hands, feet and toes, the stubs of four files are at most 0.007 long, and the shortest true one is 0.043."""
     clear_bend: float = np.radians(15.0)
     """Smallest bend at rest from which the hinge axis of an elbow or knee is read; smaller trusts straighter limbs."""
     folded: float = np.radians(150.0)
@@ -263,12 +266,14 @@ class Alignment:
         return self._tip(foot) if line is None else line
 
     def _tip(self, joint: int) -> NDArray | None:
-        """Return the vector from a joint to its end site or farthest child, or None if it has neither."""
+        """Return the vector from a joint to its end site or farthest child, or None if it has but a stub."""
         skeleton = self.skeleton
         below = [self.positions[child] - self.positions[joint] for child in skeleton.children[joint]]
         for number in np.flatnonzero(skeleton.end_parents == joint):
             below.append(rotation.rotate(self.rotations[joint], skeleton.end_offsets[number]))
-        below = [line for line in below if np.linalg.norm(line) > 0]
+        above = max(int(skeleton.parents[joint]), 0)
+        least = SETTINGS.stub * float(np.linalg.norm(self.positions[joint] - self.positions[above]))
+        below = [line for line in below if np.linalg.norm(line) > least]
         return max(below, key=lambda line: float(np.linalg.norm(line))) if below else None
 
     def _hinge(self, side: str, upper: str, middle: str, lower: str) -> NDArray | None:
