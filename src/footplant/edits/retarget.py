@@ -41,6 +41,7 @@ from footplant.feet.steps import (
     with_foot_length,
     without_overlap,
 )
+from footplant.feet.stillness import still_ankles
 from footplant.feet.tiptoe import balls_above_toes, plants_at_toe_tips, with_toe_tips
 from footplant.feet.turning_feet import with_turning_feet
 from footplant.kinematics import Kinematics
@@ -153,6 +154,7 @@ def retarget(
             problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress, arms=pose_arms,
             settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
             physics=_physics(source, clip.character, target, contacts, stage, balance, dynamic),
+            still=still_ankles(contacts, clip, source, lead),
         )  # fmt: skip
     else:
         method = _with_usual_ik(method, copied, target, same_bones(clip.character, target))

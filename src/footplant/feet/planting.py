@@ -155,6 +155,7 @@ def solve_planted(
     uneven: bool = False,
     own: Motion | None = None,
     physics: Physics | None = None,
+    still: NDArray | None = None,
     arms: Callable[[Motion], ArmsResult] | None = None,
     progress: Progress | None = None,
 ) -> Solution:
@@ -169,7 +170,7 @@ def solve_planted(
         progress("legs", 0.0)
     found = plant_feet(
         unlevelled, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames, settings=settings,
-        uneven=uneven, own=own, physics=physics,
+        uneven=uneven, own=own, physics=physics, still=still,
     )  # fmt: skip
     placed = {id(old): new for old, new in zip(plants, found.plants)}
     watch.problem = replace(problem, constraints=tuple(placed.get(id(c), c) for c in problem.constraints))
@@ -220,13 +221,15 @@ def plant_feet(
     uneven: bool = False,
     own: Motion | None = None,
     physics: Physics | None = None,
+    still: NDArray | None = None,
 ) -> PlantedFeet:
     """Return the motion with its feet on their footplants, soles above the ground and knees as straight as before.
 
     palms: planted hands, which the shoulders must stay within reach of. allowed: contact point → (F,) metres, 0 or
     below: how deep it may be in the ground. frames: those to solve (a lead-in is left as it is); None: all. uneven:
     whether the ground differs from the reference's, so that toes may have to be laid flat again. own: the motion whose
-    own excess over joint limits is allowed; None: the reference. physics: what is asked of the centre of mass.
+    own excess over joint limits is allowed; None: the reference. physics: what is asked of the centre of mass. still:
+    (2, F) bool; where ankles are held although no footplant holds their feet.
     """
     settings = LEG_SETTINGS if settings is None else settings
     other_body = settings.legs_push > 0.0
@@ -257,6 +260,9 @@ def plant_feet(
     assert legs is not None
     toed, planted = _with_toes(part, level, character), _planted(shifted, character, len(part))
     found, bounds = first, UNBOUNDED
+    stand = None
+    if still is not None and still.any():
+        stand = [(own[span.start : span.stop], posed.positions[:, leg.end]) for own, leg in zip(still, legs)]
     dynamics = None
     if physics is not None:
         dynamics = dynamics_of(Kinematics(toed), character, shifted, physics.part(span))
@@ -272,7 +278,7 @@ def plant_feet(
         if found is not first and not asked and settled:
             break
         if found is first or bounds.within is not known:
-            feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body)
+            feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
         posed = Kinematics(found.motion)
     for _ in range(TOE_ROUNDS if uneven else 0):
@@ -284,7 +290,7 @@ def plant_feet(
         )
         shifted = _as_long_as_the_foot(shifted, level, character)
         toed = _with_toes(part, level, character)
-        feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body)
+        feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
         posed = Kinematics(found.motion)
     found = replace(found, motion=twist_shanks(found.motion, character, legs, limited))
@@ -300,13 +306,32 @@ def _curves(
     motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground,
     allowed: Mapping[str, ArrayLike] | None, parts: Sequence[str],
     within: Mapping[str, tuple[NDArray, NDArray]] | None = None, edges: bool = False, levelled: bool = False,
+    stand: Sequence[tuple[NDArray, NDArray]] | None = None,
 ) -> tuple[FootCurve, FootCurve]:  # fmt: skip
+    """Return the curves of both feet; stand: of each, (F,) where its ankle is held, and an earlier ankle (F, 3)."""
     kinematics, within = Kinematics(motion), within or {}
     left, right = (
         foot_curve(kinematics, character, side, plants, ground, allowed, parts, within.get(side), edges, levelled)
         for side in SIDES
     )
+    if stand is not None:
+        left, right = (_with_still_ankle(foot, *own) for foot, own in zip((left, right), stand))
     return left, right
+
+
+def _with_still_ankle(foot: FootCurve, still: NDArray, ankles: NDArray) -> FootCurve:
+    """Return the curve of a foot whose ankle is held where it is still, too: where a plant beside has it, or at a mean.
+
+    ankles: (F, 3) metres, of an earlier solution.
+    """
+    still = still & ~foot.planted
+    places, edges = np.array(foot.places), np.flatnonzero(np.diff(np.concatenate([[0], still.astype(np.int8), [0]])))
+    lowest = foot.lowest(ankles)
+    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+        beside = [foot.places[n] for n in (start - 1, end) if 0 <= n < len(still) and foot.planted[n]]
+        places[start:end] = np.mean(beside or ankles[start:end], axis=0)
+        places[start:end, 1] = max(places[start, 1], float(lowest[start:end].max()))
+    return replace(foot, planted=foot.planted | still, places=places)
 
 
 def _solve(

@@ -1,7 +1,11 @@
-"""Contacts for feet that have to stand: robots.
+"""Feet that stand although no contact of a point of their sole says so, or not long enough.
 
-A contact is found where a point of the sole is slow. A character eases into it and out of it; a robot's foot has to
-stand as long as the source's does, to the frame, and wherever a joint of the source's foot holds still near the ground.
+A capture may show an ankle still that no part of the sole is still under: someone kneels, the foot on its instep. A
+character's ankle is held there (`still_ankles`).
+
+Robots. A contact is found where a point of the sole is slow. A character eases into it and out of it; a robot's foot
+has to stand as long as the source's does, to the frame, and wherever a joint of the source's foot holds still near the
+ground.
 
 The three numbers below were chosen on 20 clips that are not in the table of docs/robots.md (01_02, 03_01, 13_01, 13_33,
 13_35, 14_23, 19_15, 36_01, 49_21 and 75_12 of CMU; ten of other makers), on a G1. Counted are stretches in which a
@@ -32,6 +36,7 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.settings import StillnessSettings
 from footplant.kinematics import Kinematics
+from footplant.skeleton import Character
 
 STILL_WITHIN = 0.005
 """Body heights (8 mm): a point or joint that stays this near to one place is still."""
@@ -40,6 +45,10 @@ STILL_FOR = 0.1
 LOW = 0.065
 """Body heights: a joint that is still stands if it is not higher than this above its lowest height. At 0.035,
 two more of the looser stretches are missed; with earlier numbers no bound at all held six feet in the air."""
+TRAVELLED, FOOT_LOW = 0.07, 0.02
+"""Body heights by which hips travel over a foot that stands, and that a foot is higher at most than where it is
+planted: those of `quality.stances`. If every ankle counts that is still below `LOW`, four more of a crawl are held
+whose feet are in the air, and jerk is 1.9 instead of 1.3 times the source's."""
 STILL_SPEED = 2.0 * STILL_WITHIN / STILL_FOR
 """Body heights per second: a faster joint leaves its place before it has been still."""
 NEAR = StillnessSettings().merge_near
@@ -130,16 +139,70 @@ def _apart(first: Plant, second: Plant, tracks: NDArray) -> float:
     return min(float(np.hypot(way[0], way[2])) for way in ways)
 
 
+def still_ankles(contacts: Contacts, clip: Clip, source: Kinematics, lead: int) -> NDArray:
+    """Return where ankles are still although no contact holds their feet (2, F) bool, left and right.
+
+    An ankle counts if its foot stands: if the hips travel over it, or if it is as low as where it is planted. lead:
+    number of lead-in frames.
+    """
+    found, sides = np.zeros((2, contacts.frames), bool), ("left", "right")
+    roles, height = clip.character.require_roles(), clip.character.height
+    if not all(f"{side}_foot" in roles for side in sides):
+        return found
+    hips, ankles = source.positions[:, roles["hips"]], [source.positions[:, roles[f"{side}_foot"]] for side in sides]
+    planted = [_planted(contacts, side) for side in sides]
+    high = [_heights(clip.character, source, *each) for each in zip(sides, planted)]
+    for still, ankle, on, own in zip(found, ankles, planted, high):
+        for start, end in _still_frames(ankle[lead:], contacts.fps, height):
+            rows = slice(start + lead, end + lead)
+            travelled = float(np.linalg.norm(np.ptp(hips[rows, ::2], axis=0))) > TRAVELLED * height
+            low = float(np.median(own[rows])) < FOOT_LOW * height
+            still[rows] = travelled or low
+        still &= ~on
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(np.int8), [0]])))
+        for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+            still[start:end] = end - start >= _least_frames(contacts.fps)
+    return found
+
+
+def _planted(contacts: Contacts, side: str) -> NDArray:
+    """Return whether heel or ball of a foot is planted (F,)."""
+    planted = np.zeros(contacts.frames, bool)
+    for plant in contacts.plants:
+        if plant.point in (f"{side}_heel", f"{side}_ball"):
+            planted[max(plant.start, 0) : plant.end] = True
+    return planted
+
+
+def _heights(character: Character, source: Kinematics, side: str, planted: NDArray) -> NDArray:
+    """Return how high a foot is (F,) above where its ankle, or the lowest point of its sole, is while planted."""
+    names = [name for part in ("heel", "ball", "toe") if (name := f"{side}_{part}") in character.contacts]
+    ankle = source.positions[:, character.require_roles()[f"{side}_foot"], 1]
+    sole = np.min([source.point(character.contacts[name])[:, 1] for name in names] or [ankle], axis=0)
+    if not planted.any():
+        return np.full(len(ankle), np.inf)
+    return np.min([height - np.percentile(height[planted], 5) for height in (ankle, sole)], axis=0)
+
+
 def still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, int]]:
     """Return first and end frames in which a joint (F, 3), y up, holds still near its lowest height.
 
     height: of the body, metres.
     """
-    least = max(3, round(STILL_FOR * fps))
+    low = track[:, 1] - np.percentile(track[:, 1], 2) < LOW * height if len(track) else np.zeros(0, bool)
+    return [(start, end) for start, end in _still_frames(track, fps, height) if low[start:end].mean() > 0.8]
+
+
+def _least_frames(fps: float) -> int:
+    return max(3, round(STILL_FOR * fps))
+
+
+def _still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, int]]:
+    """Return first and end frames in which a joint (F, 3) holds still, wherever it is."""
+    least = _least_frames(fps)
     if len(track) < least:
         return []
     slow = np.linalg.norm(np.gradient(track, 1.0 / fps, axis=0), axis=1) < STILL_SPEED * height
-    low = track[:, 1] - np.percentile(track[:, 1], 2) < LOW * height
     edges = np.flatnonzero(np.diff(np.concatenate([[0], slow.astype(np.int8), [0]])))
     found = []
     for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
@@ -148,7 +211,7 @@ def still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, i
             spread = np.maximum.accumulate(track[start:end]) - np.minimum.accumulate(track[start:end])
             wide = np.linalg.norm(spread, axis=1) > 2.0 * STILL_WITHIN * height
             length = int(wide.argmax()) if wide.any() else end - start
-            if length >= least and low[start : start + length].mean() > 0.8:
+            if length >= least:
                 found.append((start, start + length))
             start += length if length >= least else 1
     return found

@@ -1,0 +1,68 @@
+"""Ankles that are still although no part of their sole is: of someone who kneels, the foot on its instep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import footplant
+from conftest import shared_data
+from footplant.contacts.detection import Contacts, find_contacts
+from footplant.feet.stillness import still_ankles
+from footplant.kinematics import Kinematics
+
+
+def without_stance(contacts: Contacts, side: str, frame: int) -> Contacts:
+    """The contacts without those of one foot that last at a frame."""
+    feet = (f"{side}_heel", f"{side}_ball", f"{side}_toe")
+    kept = [p for p in contacts.plants if not (p.point in feet and p.start <= frame < p.end)]
+    return replace(contacts, plants=tuple(kept))
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "stand", "sneak", "kick"])
+def test_where_feet_are_planted_no_ankle_is_held(name):
+    clip = footplant.load(f"sample:{name}")
+    assert not still_ankles(find_contacts(clip), clip, Kinematics(clip.motion), 0).any()
+
+
+@pytest.mark.parametrize("lead", [0, 20])
+def test_a_stance_without_contacts_is_held_by_its_ankle(lead):
+    clip = footplant.load("sample:walk")
+    source, contacts = Kinematics(clip.motion), find_contacts(clip)
+    heel = next(plant for plant in contacts.plants if plant.point == "left_heel" and plant.start > 30)
+    middle = (heel.start + heel.end) // 2
+    left, right = still_ankles(without_stance(contacts, "left", middle), clip, source, lead)
+    assert left[middle]
+    assert not right.any()
+    ankle = source.positions[left, clip.character.require_roles()["left_foot"]]
+    assert np.ptp(ankle, axis=0).max() < 0.02
+
+
+def test_a_retarget_keeps_an_ankle_in_place_that_no_contact_holds():
+    clip, target = footplant.load("sample:walk"), footplant.load_character("sample:child")
+    contacts = find_contacts(clip, hands=True)
+    heel = next(plant for plant in contacts.plants if plant.point == "left_heel" and plant.start > 30)
+    middle = (heel.start + heel.end) // 2
+    fewer = without_stance(contacts, "left", middle)
+    held = still_ankles(fewer, clip, Kinematics(clip.motion), 0)[0]
+    moved = {}
+    for method in ("copy", "whole-body"):
+        made = Kinematics(footplant.retarget(clip, target, contacts=fewer, method=method).motion)
+        moved[method] = np.ptp(made.positions[held, target.require_roles()["left_foot"]], axis=0).max()
+    assert moved["whole-body"] < 1e-4
+    assert moved["copy"] > 2e-3
+
+
+def test_feet_of_a_crawl_on_their_insteps():
+    path = shared_data("bvh", "cmu", "111_03.bvh")
+    if not path.exists():
+        pytest.skip("no real clips")
+    clip = footplant.load(path)
+    left, right = still_ankles(
+        find_contacts((clip.motion[1:], clip.character)).delayed(1), clip, Kinematics(clip.motion), 1
+    )
+    assert left[490:530].all()  # hips travel over it
+    assert not left[274:350].any()  # in the air
+    assert not right[680:715].any()
