@@ -13,7 +13,8 @@ from footplant.constraints import Apart, Footplant, Position, Touch, check, from
 from footplant.edits.drag import begin
 from footplant.edits.fit import fit
 from footplant.errors import ConstraintError, FormatError
-from footplant.humanoid.body_shell import BodyShell
+from footplant.humanoid.body_shell import BodyShell, part_faces, vertex_parts
+from footplant.kernels import shell as shell_kernel
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
 from footplant.problem import Problem, evaluate_constraints
@@ -25,6 +26,36 @@ from footplant.solve.methods import NAMES
 
 TRUNK = ("hips", "spine", "neck", "left_clavicle", "right_clavicle")
 FOREARM = ("left_lower_arm", "left_hand")
+
+
+@pytest.mark.parametrize("name", ["mannequin", "blubby"])
+def test_every_triangle_between_two_parts_belongs_to_one(name):
+    character = footplant.load_character(f"sample:{name}")
+    parts, faces = vertex_parts(character), character.skin.faces
+    kinds = np.array([len(set(corners)) for corners in parts[faces].tolist()])
+    known = {tuple(face): number for number, face in enumerate(faces.tolist())}
+    count = np.zeros(len(faces), int)
+    for part in np.unique(parts):
+        for face in part_faces(character.skin, parts == part).tolist():
+            count[known[tuple(face)]] += 1
+    assert (kinds == 2).any()
+    assert (count[kinds <= 2] == 1).all()
+    assert (count[kinds > 2] == 0).all()
+
+
+def test_beside_a_coarse_trunk_is_outside(shared):
+    """Of 370 vertices, more are bound to one arm than to the other."""
+    character = footplant.load_character(shared / "gltf" / "RiggedFigure.glb")
+    shell, kinematics = BodyShell.of(character).tables(), Kinematics(rest_motion(character.skeleton))
+    beside = np.array([[0.15, height, 0.0] for height in (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)])
+    poses = [np.repeat(part, len(beside), axis=0) for part in (kinematics.positions, kinematics.rotations)]
+    for part in poses:
+        part.setflags(write=False)
+    for points in (beside, beside * [-1.0, 1.0, 1.0]):
+        out = np.empty((len(points), 4))
+        shell_kernel.distances(shell, 0, *poses, points, shell_kernel.new_posed(shell), out)
+        assert (out[:, 0] > 0.02).all()
+        assert (out[:, 0] < 0.1).all()
 
 
 def posed(character: Character, seed: int, frames: int = 2) -> Motion:
