@@ -1,8 +1,9 @@
-"""Trunk and head above the ground: rows on the hips' height."""
+"""Trunk, head and knees above the ground: rows on the hips' height and on shanks."""
 
 import numpy as np
 
 from footplant import rotation, samples
+from footplant.constraints import Footplant
 from footplant.feet.planting import plant_feet
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
@@ -53,3 +54,29 @@ def test_a_trunk_in_the_ground_is_raised_on_another_body_only():
     )
     assert lowest_of_trunk(raised, character) > -LEFT - 0.01
     assert lowest_of_trunk(left, character) < -0.03
+
+
+def test_knees_of_a_body_that_kneels_are_raised_out_of_the_ground_on_another_body_only():
+    motion, character = sitting(0.0)
+    roles, world, rotations = character.roles, Kinematics(motion).rotations, np.array(motion.rotations)
+    for side in ("left", "right"):
+        for part, angle in (("lower_leg", 1.75), ("foot", 1.0)):
+            joint = roles[f"{side}_{part}"]
+            above = rotation.inverse(world[:, int(character.skeleton.parents[joint])])
+            turn = rotation.exp(angle * rotation.AXES["x"])
+            rotations[:, joint] = rotation.multiply(above, rotation.multiply(turn, world[:, joint]))
+    motion = motion.like(motion.root, rotations, motion.offsets)
+    knees = [roles["left_lower_leg"], roles["right_lower_leg"]]
+    lower = Kinematics(motion).positions[:, knees, 1].min() + 0.02
+    motion = motion.like(motion.root - [0.0, lower, 0.0], rotations, motion.offsets)
+    balls = [character.contacts[f"{side}_ball"] for side in ("left", "right")]
+    plants = [
+        Footplant(point=ball, place=Kinematics(motion).point(ball)[0] * [1.0, 0.0, 1.0], frames=range(30))
+        for ball in balls
+    ]
+    raised, left = (
+        Kinematics(plant_feet(motion, character, plants, Plane(), settings=settings).motion).positions[:, knees, 1]
+        for settings in (OTHER_BODY, LEG_SETTINGS)
+    )
+    assert raised.min() > 0.05
+    assert left.max() < 0.0

@@ -130,3 +130,16 @@ def test_without_roles_there_are_no_contact_points_masses_or_limits():
     assert character.masses is None
     assert not character.contacts
     assert not humanoid.limit_violations(character, SKELETON.rest[None]).any()
+
+
+def test_a_joint_that_turns_past_180_degrees_is_about_as_far_beyond_its_limits_as_before():
+    joint, turns = CHARACTER.roles["left_upper_leg"], np.radians([178.0, 179.9, 180.1, 182.0])
+    rotations = np.array(SKELETON.rest[None].repeat(4, axis=0))
+    axis = np.array([-0.75, 0.5, 0.43]) / np.linalg.norm([-0.75, 0.5, 0.43])
+    world = humanoid.reference_world(SKELETON, CHARACTER.roles)[1]
+    above = world[SKELETON.parents[joint]]
+    turned = rotation.multiply(rotation.exp(turns[:, None] * axis), world[joint])
+    rotations[:, joint] = rotation.multiply(rotation.inverse(above), turned)
+    beyond = np.degrees(humanoid.limit_violations(CHARACTER, rotations)[:, joint])
+    assert beyond.min() > 10.0
+    assert np.ptp(beyond) < 5.0

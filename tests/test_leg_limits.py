@@ -1,4 +1,4 @@
-"""Ankles of planted feet and hip joints within their limits: the rows' gradients, and the twist handed to the knee."""
+"""Ankles of planted feet and hip joints within their limits: the rows' slopes, and the twist handed to the knee."""
 
 import numpy as np
 import pytest
@@ -6,33 +6,38 @@ import pytest
 from footplant import rotation, samples
 from footplant.humanoid.limits import anatomical_turn_derivatives, anatomical_turns_of, limit_violations
 from footplant.kinematics import Kinematics
-from footplant.solve.leg_limits import lean_gradients, shank_rows, thigh_rows, twist_shanks
-from footplant.solve.legs import FootCurve, LegSettings, legs_of, solve_legs
+from footplant.solve import _legs as kernel
+from footplant.solve.leg_limits import shank_rows, thigh_rows, twist_shanks
+from footplant.solve.legs import FootCurve, legs_of, solve_legs
 
 
-def test_gradients_are_those_of_the_posed_knee():
+def test_slopes_of_a_leaning_bone_are_those_of_finite_differences():
     rng = np.random.default_rng(3)
-    leg, thigh, shank = np.array([0.1, 0.7, -0.05]), 0.45, 0.42
+    thigh, axis, bones = np.array([0.1, -1.0, 0.2]), np.array([1.0, 0.1, 0.0]), np.array([0.45, 0.42])
+    thigh /= np.linalg.norm(thigh)
+    axis -= (axis @ thigh) * thigh
+    plane = np.array([thigh, axis / np.linalg.norm(axis)])
+    for leg in ([0.1, 0.7, -0.05], [0.02, 0.868, 0.01], [0.05, 0.12, 0.1]):
+        leg, towards = np.array(leg), rng.normal(size=3)
+        for of_thigh in (False, True):
+            slope, step = np.empty(3), 1e-6
+            value = kernel.lean_and_slope(plane, bones, leg, of_thigh, towards, np.empty(3), slope)
+            bone = posed_bone(plane, bones, leg, of_thigh)
+            assert value == pytest.approx(bone @ towards, abs=1e-9)
+            assert np.linalg.norm(bone) == pytest.approx(1.0)
+            for i in range(3):
+                sides = [posed_bone(plane, bones, leg + sign * step * np.eye(3)[i], of_thigh) for sign in (1, -1)]
+                expected = (sides[0] - sides[1]) @ towards / (2 * step)
+                assert slope[i] == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
-    def lean(vector, unit, ahead, towards):
-        far = np.linalg.norm(vector)
-        along = (far**2 + shank**2 - thigh**2) / (2 * far)
-        turned = rotation.rotate(rotation.between(unit[None], vector[None]), ahead[None])[0]
-        return ((along * vector / far + np.sqrt(shank**2 - along**2) * turned) / shank) @ towards
 
-    unit = leg / np.linalg.norm(leg)
-    ahead = np.cross(unit, [1.0, 0.0, 0.0])
-    ahead /= np.linalg.norm(ahead)
-    along = (leg @ leg + shank**2 - thigh**2) / (2 * np.linalg.norm(leg))
-    knee = along * unit + np.sqrt(shank**2 - along**2) * ahead
-    assert np.linalg.norm(leg - knee) == pytest.approx(thigh)
-    towards = rng.normal(size=3)
-    found = lean_gradients(leg[None], knee[None], towards[None])[0]
-    step = 1e-6
-    for axis in range(3):
-        moved = [leg + sign * step * np.eye(3)[axis] for sign in (1, -1)]
-        slope = (lean(moved[0], unit, ahead, towards) - lean(moved[1], unit, ahead, towards)) / (2 * step)
-        assert found[axis] == pytest.approx(slope, abs=1e-5)
+def posed_bone(plane, bones, leg, of_thigh):
+    """Return the unit vector to the knee from hip joint or ankle of a leg that bends in a plane and is then turned."""
+    (a, b), far = bones, np.linalg.norm(leg)
+    flexion = np.arccos((far**2 - a**2 - b**2) / (2 * a * b))
+    shank = rotation.rotate(rotation.exp(flexion * plane[1]), plane[0])
+    turn = rotation.between((a * plane[0] + b * shank)[None], -leg[None])[0]
+    return rotation.rotate(turn, plane[0] if of_thigh else -shank)
 
 
 def turned_foot(axis, degrees):
@@ -69,8 +74,9 @@ def test_a_foot_bent_up_too_far_asks_the_hips_back_and_one_within_its_limits_ask
     assert broken
     assert np.isfinite(least[0]).all()
     assert not np.isfinite(least[1]).any()
-    vector = Kinematics(motion).positions[:, legs[0].upper] - Kinematics(motion).positions[:, legs[0].end]
-    assert (least[0] > (directions[0] * vector).sum(axis=1)).all()
+    shank = Kinematics(motion).positions[:, legs[0].lower] - Kinematics(motion).positions[:, legs[0].end]
+    assert (least[0] > (directions[0] * shank).sum(axis=1) + 0.1).all()
+    assert (directions[0] @ rotation.AXES["z"] < -0.5).all()
     assert shank_rows(Kinematics(motion), character, legs, ~planted, own) == (None, False)
 
 
@@ -118,8 +124,41 @@ def test_a_thigh_lifted_too_far_is_lowered_to_the_hip_joints_limit_by_the_legs_v
         )
         for leg in legs
     )  # fmt: skip
-    found = solve_legs(kinematics, character, feet, settings=LegSettings(push=100.0), lean=(None, rows)).motion
+    found = solve_legs(kinematics, character, feet, lean=(None, rows)).motion
     assert np.degrees(limit_violations(character, found.rotations)[:, hip].max()) < 2.0
+
+
+@pytest.mark.parametrize("flexion", [3.0, 60.0, 150.0])
+def test_straight_and_folded_legs_lean_as_far_as_they_are_asked_to(flexion):
+    # seen once from where it was, the knee of such a leg would be asked for what the leg's length cannot give
+    clip = samples.load("stand")
+    motion, character = clip.motion[:30], clip.character
+    legs, rotations, world = legs_of(character), np.array(clip.motion.rotations[:30]), Kinematics(motion).rotations
+    for leg in legs:
+        for joint, angle in ((leg.upper, -0.5 * flexion), (leg.lower, 0.5 * flexion), (leg.end, 0.0)):
+            turn = rotation.exp(np.radians(angle) * rotation.AXES["x"])
+            above = int(character.skeleton.parents[joint])
+            over = {leg.lower: -0.5 * flexion, leg.end: 0.5 * flexion}.get(joint, 0.0)
+            up = rotation.multiply(rotation.exp(np.radians(over) * rotation.AXES["x"]), world[:, above])
+            rotations[:, joint] = rotation.multiply(rotation.inverse(up), rotation.multiply(turn, world[:, joint]))
+    bent = motion.like(motion.root, rotations, motion.offsets)
+    kinematics, planted = Kinematics(bent), np.ones(30, bool)
+    feet = tuple(
+        FootCurve(
+            kinematics.rotations[:, leg.end], planted, kinematics.positions[:, leg.end],
+            lambda at: np.full(len(at), -np.inf),
+        )
+        for leg in legs
+    )  # fmt: skip
+    shanks = np.array([kinematics.positions[:, leg.lower] - kinematics.positions[:, leg.end] for leg in legs])
+    shanks /= np.linalg.norm(shanks, axis=2, keepdims=True)
+    back = rotation.cross(np.broadcast_to(-rotation.AXES["x"], shanks.shape), shanks)
+    rows = back, np.full(shanks.shape[:2], np.sin(np.radians(15.0)))
+    found = Kinematics(solve_legs(kinematics, character, feet, steps=40, lean=(rows, None, None)).motion).positions
+    now = np.array([found[:, leg.lower] - found[:, leg.end] for leg in legs])
+    now /= np.linalg.norm(now, axis=2, keepdims=True)
+    assert np.degrees(np.arcsin((now * back).sum(axis=2))).min() > 14.5
+    np.testing.assert_allclose(found[:, legs[0].end], kinematics.positions[:, legs[0].end], atol=1e-6)
 
 
 def test_a_hip_joint_may_be_as_far_beyond_its_limit_as_the_references_own():
@@ -136,7 +175,7 @@ def test_rows_of_an_earlier_pose_are_asked_again_as_seen_from_the_next_one():
     earlier, _ = thigh_rows(Kinematics(beyond), character, legs, own)
     (along, least), broken = thigh_rows(kinematics, character, legs, own, earlier)
     assert not broken
-    vector = kinematics.positions[:, legs[0].upper] - kinematics.positions[:, legs[0].end]
+    thigh = kinematics.positions[:, legs[0].lower] - kinematics.positions[:, legs[0].upper]
     # 10° are left to the limit
-    assert (least[0] < (along[0] * vector).sum(axis=1) - 0.01).all()
+    assert (least[0] < (along[0] * thigh).sum(axis=1) - 0.05).all()
     assert np.isfinite(least[0]).all()

@@ -76,11 +76,11 @@ class _Bounds:
     apart: Rows | None = None
     """Of the left ankle, relative to the right one: legs are outside each other."""
     shanks: Rows | None = None
-    """Of the legs' vectors: ankles of planted feet are within their limits."""
+    """Of shanks: ankles of planted feet are within their limits."""
     thighs: Rows | None = None
-    """Of the legs' vectors: hip joints are within their limits."""
+    """Of thighs: hip joints are within their limits."""
     knees: Rows | None = None
-    """Of the legs' vectors: knees are above the ground."""
+    """Of shanks: knees are above the ground."""
     high: NDArray | None = None
     """(F,) least height of the middle of the hip joints: trunk and head are above the ground."""
 
@@ -349,7 +349,7 @@ def _solve(
         settings,
         steps,
         bounds.apart,
-        (bounds.shanks, bounds.thighs),
+        (bounds.shanks, bounds.thighs, bounds.knees),
         bounds.high,
         start,
         dynamics,

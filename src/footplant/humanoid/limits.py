@@ -2,8 +2,9 @@
 
 A joint's anatomical rotation is A = Gp · L · G⁻¹, with L its local rotation and Gp, G the world rotations of its parent
 and itself in the reference pose: its rotation relative to the parent in the reference pose's world axes, where x is
-left, y up and z forward. Limits bound the three components of A's rotation vector. In the T-pose this makes x the
-flexion of legs and trunk (knees bend by +x, hips by −x), and y and z the bending and the raising of the arms.
+left, y up and z forward. Limits bound the three components of A's rotation vector; of the two ways round, the one that
+is less beyond them counts. In the T-pose this makes x the flexion of legs and trunk (knees bend by +x, hips by −x), and
+y and z the bending and the raising of the arms.
 """
 
 from __future__ import annotations

@@ -13,6 +13,14 @@ from footplant.kernels.quaternion import log, multiply
 
 
 @uncounted_jit
+def _excess(x, y, z, lower, upper):
+    """Return how far a rotation vector is outside of a box (3,) to (3,)."""
+    ax, ay = max(x - upper[0], lower[0] - x, 0.0), max(y - upper[1], lower[1] - y, 0.0)
+    az = max(z - upper[2], lower[2] - z, 0.0)
+    return math.sqrt(ax * ax + ay * ay + az * az)
+
+
+@uncounted_jit
 def limit_excess(above, local, below, lower, upper, free, out):
     """Write the radians (F, J) by which joints exceed their limits: see `humanoid.limit_violations`.
 
@@ -40,10 +48,12 @@ def limit_excess(above, local, below, lower, upper, free, out):
                 ):
                     continue
             vx, vy, vz = log(w, x, y, z)
-            ax = max(vx - upper[j, 0], lower[j, 0] - vx, 0.0)
-            ay = max(vy - upper[j, 1], lower[j, 1] - vy, 0.0)
-            az = max(vz - upper[j, 2], lower[j, 2] - vz, 0.0)
-            out[f, j] = math.sqrt(ax * ax + ay * ay + az * az)
+            out[f, j] = _excess(vx, vy, vz, lower[j], upper[j])
+            angle = math.sqrt(vx * vx + vy * vy + vz * vz)
+            if out[f, j] > 0.0 and angle > 0.5 * math.pi:
+                # the same rotation the other way round: one that passes 180° does not jump
+                other = 1.0 - 2.0 * math.pi / angle
+                out[f, j] = min(out[f, j], _excess(other * vx, other * vy, other * vz, lower[j], upper[j]))
 
 
 @uncounted_jit

@@ -19,8 +19,9 @@ TURN, SLACK = 9, 11
 """Where the pelvis' turn and the slacks stand among them."""
 
 
-LEANS = 3
-"""Rows of a leg's vector: its shank leans, its thigh does, and its knee is above the ground."""
+LEANS, THIGH = 3, 1
+"""Rows of a leg: its shank leans, its thigh does, and its knee is above the ground; and which of them is the
+thigh's."""
 
 
 class Reference(NamedTuple):
@@ -42,6 +43,8 @@ class Reference(NamedTuple):
     """(F, 3) metres; from the middle of the hip joints to the left one."""
     turning: NDArray
     """(F, 2, 3) unit directions, up and forward, in which the pelvis' turn moves the left hip joint."""
+    planes: NDArray
+    """(2, F, 2, 3) unit direction of the thigh, and the knee's axis across the plane in which the leg bends."""
 
 
 class Asked(NamedTuple):
@@ -67,10 +70,10 @@ class Asked(NamedTuple):
     """(F, 3) unit directions in which the left ankle is kept away from the right one."""
     apart: NDArray
     """(F,) metres; least displacement of the left ankle that way, relative to the right one."""
-    lean: NDArray
-    """(3, 2, F, 3) unit directions in which a leg's vector must extend: its ankle and hip joint are within limits."""
+    towards: NDArray
+    """(3, 2, F, 3) unit directions towards which shank, thigh and shank must lean: see `LEANS`."""
     least: NDArray
-    """(3, 2, F) metres; least extent of the leg's vector that way."""
+    """(3, 2, F) least cosine between the bone, from ankle or hip joint to knee, and that direction."""
     high: NDArray
     """(F,) metres; least vertical displacement of the hips: trunk and head are above the ground."""
     moves: NDArray
@@ -115,14 +118,17 @@ class Room(NamedTuple):
     stiff: NDArray
     """(3, 3)."""
     vector: NDArray
-    """(4, 3) vectors of a frame."""
+    """(6, 3) vectors of a frame."""
+    rows: NDArray
+    """(3, 2, F, 6) rows of leaning bones in the last step: unit direction, least extent of the leg's vector that way,
+    metres, weight, 0 where there was none, and how stiffly the leg was held."""
 
 
 def new_room(frames: int) -> Room:
     """Return workspace for so many frames."""
     return Room(
         np.empty((UNKNOWNS, UNKNOWNS)), np.empty(UNKNOWNS), band_room(frames, UNKNOWNS), np.empty(9, np.int64),
-        np.empty(9), np.empty((2, 3)), np.empty((3, 3)), np.empty((4, 3)),
+        np.empty(9), np.empty((2, 3)), np.empty((3, 3)), np.empty((6, 3)), np.zeros((LEANS, 2, frames, 6)),
     )  # fmt: skip
 
 
@@ -130,6 +136,14 @@ HARD = 1e8
 """Weight of what must hold, relative to 1 for a leg that is its own length off."""
 BOUND = 1e6
 """Weight of bounds that are active."""
+YIELDS = 0.25 * math.pi / 180.0
+"""Radians that a bone may lack of its lean at full force."""
+STIFFER, SOFTER = 2.0, 0.7
+"""Factors of how stiffly a leg is held in a step of the search, when its row comes or goes and when it stays. Held by
+the row's force alone, a leg folded by 155° goes to and fro: its ankle ends 9.9° beyond its limit, with these 0.5°."""
+LEAST_SLOPE = 0.2
+"""Metres that a knee moves for each that its leg's vector does, at least: where it hardly does, it is not asked for
+more."""
 
 
 @uncounted_jit
@@ -161,6 +175,93 @@ def _leg_vector(reference, x, f, s, moved, out):
         out[i] = reference.upward[s, f, i] + x[f, i] + sign * moved[i] - x[f, 3 + 3 * s + i]
         square += out[i] * out[i]
     return math.sqrt(square)
+
+
+@uncounted_jit
+def _bent(thigh, axis, a, b, vx, vy, vz):
+    """Return how far a leg misses a vector from hip joint to ankle, its flexion, and the least turn onto the vector.
+
+    thigh, axis (3,): the plane in which it bends; a, b: lengths of thigh and shank. The turn is that of the leg flexed
+    in this plane.
+    """
+    d = math.sqrt(vx * vx + vy * vy + vz * vz)
+    reached = min(max(d, abs(a - b) * 1.001 + 1e-6), (a + b) * 0.999999)
+    flexion = math.acos(min(max((reached * reached - a * a - b * b) / (2.0 * a * b), -1.0), 1.0))
+    tx, ty, tz = _flexed(thigh, axis, flexion)
+    turn = between(a * thigh[0] + b * tx, a * thigh[1] + b * ty, a * thigh[2] + b * tz, vx, vy, vz)
+    return abs(d - reached), flexion, turn
+
+
+@uncounted_jit
+def _flexed(thigh, axis, flexion):
+    """Return the direction of a shank, from knee to ankle, that is flexed from its thigh's direction."""
+    c, s = math.cos(flexion), math.sin(flexion)
+    return (
+        c * thigh[0] + s * (axis[1] * thigh[2] - axis[2] * thigh[1]),
+        c * thigh[1] + s * (axis[2] * thigh[0] - axis[0] * thigh[2]),
+        c * thigh[2] + s * (axis[0] * thigh[1] - axis[1] * thigh[0]),
+    )
+
+
+@uncounted_jit
+def _lean(plane, bones, leg, of_thigh, towards):
+    """Return the cosine between thigh or shank, to the knee, and a direction (3,), for a leg's vector (3,)."""
+    _, flexion, turn = _bent(plane[0], plane[1], bones[0], bones[1], -leg[0], -leg[1], -leg[2])
+    x, y, z = plane[0, 0], plane[0, 1], plane[0, 2]
+    if not of_thigh:
+        x, y, z = _flexed(plane[0], plane[1], flexion)
+        x, y, z = -x, -y, -z
+    x, y, z = rotate(turn[0], turn[1], turn[2], turn[3], x, y, z)
+    return x * towards[0] + y * towards[1] + z * towards[2]
+
+
+@uncounted_jit
+def lean_and_slope(plane, bones, leg, of_thigh, towards, moved, slope):
+    """Return `_lean` and write its derivatives (3,) by the leg's vector, per metre; moved (3,): workspace."""
+    step = 1e-5 * (bones[0] + bones[1])
+    for i in range(3):
+        moved[i] = leg[i]
+    for i in range(3):
+        moved[i] = leg[i] + step
+        more = _lean(plane, bones, moved, of_thigh, towards)
+        moved[i] = leg[i] - step
+        slope[i] = (more - _lean(plane, bones, moved, of_thigh, towards)) / (2.0 * step)
+        moved[i] = leg[i]
+    return _lean(plane, bones, leg, of_thigh, towards)
+
+
+@uncounted_jit
+def _lean_row(reference, asked, f, s, k, leg, length, push, moved, slope, last):
+    """Write a leaning bone's row, as seen from here, into `last` (6,), and how stiffly the leg is held.
+
+    last[4], its weight, is 0 where nothing is asked: the force is bounded, and less only where little is missing. A row
+    is straight, what it stands for is not: a leg that it pushes is held where it is seen, the stiffer the more often it
+    goes to and fro.
+    """
+    least, bones, force, was = asked.least[k, s, f], reference.bones[s, f], 0.0, last[4] > 0.0
+    if least == -math.inf:
+        return
+    if was:
+        force = max(last[4] * (last[3] - leg[0] * last[0] - leg[1] * last[1] - leg[2] * last[2]), 0.0)
+    last[4] = 0.0
+    short = least - lean_and_slope(reference.planes[s, f], bones, leg, k == THIGH, asked.towards[k, s, f], moved, slope)
+    last[5] = max((SOFTER if was == (short > 0.0) else STIFFER) * last[5], force / length)
+    if short <= 0.0:
+        return
+    # a leg can extend or fold no farther than it goes: the rest, its direction has to give
+    along = (slope[0] * leg[0] + slope[1] * leg[1] + slope[2] * leg[2]) / length
+    left = reference.longest[s, f] - length if along > 0.0 else length - reference.shortest[s, f]
+    gives = abs(along) * max(left, 0.0)
+    if gives < short:
+        for i in range(3):
+            slope[i] -= (1.0 - gives / short) * along * leg[i] / length
+    steep = math.sqrt(slope[0] * slope[0] + slope[1] * slope[1] + slope[2] * slope[2])
+    steep = max(steep, LEAST_SLOPE / bones[0 if k == THIGH else 1])
+    last[3] = short / steep
+    for i in range(3):
+        last[i] = slope[i] / steep
+        last[3] += last[i] * leg[i]
+    last[4] = push * steep / max(short, YIELDS)
 
 
 @uncounted_jit
@@ -325,15 +426,17 @@ def _equations(reference, asked, weights, slopes, closed, x, f, room):
                 at += row[n] * x[f, index[n]]
             _add(square, right, index, row, 9, HARD, at - (length - flexed + slope * x[f, slack]))
             # shank and thigh lean as limits ask, with a bounded force
+            held = 0.0
             for k in range(LEANS):
-                lean = asked.lean[k, s, f]
-                short = asked.least[k, s, f] - (leg[0] * lean[0] + leg[1] * lean[1] + leg[2] * lean[2])
-                if short > 0.0:
+                lean = room.rows[k, s, f]
+                _lean_row(reference, asked, f, s, k, leg, length, weights.bound, room.vector[4], room.vector[5], lean)
+                if lean[4] > 0.0:
                     _leg_row(turns, lean, row)
-                    at = short
+                    at = lean[3] - lean[0] * leg[0] - lean[1] * leg[1] - lean[2] * leg[2]
                     for n in range(8):
                         at += row[n] * x[f, index[n]]
-                    _add(square, right, index, row, 8, min(BOUND, weights.bound / short), at)
+                    _add(square, right, index, row, 8, lean[4], at)
+                held += lean[5]
             # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
             force = -weights.knee * x[f, slack]
             if x[f, slack] < straight:
@@ -343,8 +446,8 @@ def _equations(reference, asked, weights, slopes, closed, x, f, room):
                 apart[i] = x[f, i] + turns[0, i] * x[f, TURN] + turns[1, i] * x[f, TURN + 1] - x[f, first + i]
                 along += apart[i] * leg[i] / length
             for i in range(3):
-                pulled[i] = pull * (apart[i] - along * leg[i] / length)
-                stiff[i, i] += pull
+                pulled[i] = pull * (apart[i] - along * leg[i] / length) + held * apart[i]
+                stiff[i, i] += pull + held
                 for j in range(3):
                     stiff[i, j] -= pull * leg[i] * leg[j] / (length * length)
         _add_stiffness(square, right, first, turns, stiff, pulled)
@@ -407,25 +510,13 @@ class Leg(NamedTuple):
 
 
 @uncounted_jit
-def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, turned, local):
-    """Pose a leg at all frames: the ankle at its place, the knee in the reference's plane; return the largest miss.
+def bending_planes(leg, positions, world, flexions, out):
+    """Write the planes (F, 2, 3) in which a leg bends: unit direction of the thigh, and the knee's axis.
 
-    positions (F, J, 3), world (F, J, 4): the reference's; turns (F, 4): by how much the pelvis is turned from it; hips
-    (F, 3): displacement of the hip joint; ankles (F, 3): places; feet (F, 4): world rotations of the foot; flexions
-    (F,): signed flexion of the reference; turned (J, 4): workspace; local (F, J, 4): written at the leg's joints.
+    positions (F, J, 3), world (F, J, 4): the reference's; flexions (F,): its signed flexion.
     """
-    worst = 0.0
     for f in range(positions.shape[0]):
-        p, w = positions[f], world[f]
-        a, b = leg.bones[f, 0], leg.bones[f, 1]
-        most, least = (a + b) * 0.999999, abs(a - b) * 1.001 + 1e-6
-        vx = ankles[f, 0] - p[leg.upper, 0] - hips[f, 0]
-        vy = ankles[f, 1] - p[leg.upper, 1] - hips[f, 1]
-        vz = ankles[f, 2] - p[leg.upper, 2] - hips[f, 2]
-        d = math.sqrt(vx * vx + vy * vy + vz * vz)
-        reached = min(max(d, least), most)
-        worst = max(worst, abs(d - reached))
-        flexion = math.acos(min(max((reached * reached - a * a - b * b) / (2.0 * a * b), -1.0), 1.0))
+        p = positions[f]
         ux, uy, uz = direction(p[leg.upper], p[leg.lower])
         sx, sy, sz = direction(p[leg.lower], p[leg.foot])
         # the knee's axis: across the leg's own plane where it is bent, the hinge where it is straight
@@ -433,7 +524,7 @@ def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, tu
         share = share * share * (3.0 - 2.0 * share)
         cx, cy, cz = uy * sz - uz * sy, uz * sx - ux * sz, ux * sy - uy * sx
         n = share / max(math.sqrt(cx * cx + cy * cy + cz * cz), 1e-9)
-        q = w[leg.upper]
+        q = world[f, leg.upper]
         hx, hy, hz = rotate(q[0], q[1], q[2], q[3], leg.hinge[0], leg.hinge[1], leg.hinge[2])
         along = hx * ux + hy * uy + hz * uz
         hx, hy, hz = hx - along * ux, hy - along * uy, hz - along * uz
@@ -442,12 +533,29 @@ def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, tu
         along = cx * ux + cy * uy + cz * uz
         cx, cy, cz = cx - along * ux, cy - along * uy, cz - along * uz
         n = 1.0 / max(math.sqrt(cx * cx + cy * cy + cz * cz), 1e-9)
-        cx, cy, cz = cx * n, cy * n, cz * n
-        cosine, sine = math.cos(flexion), math.sin(flexion)
-        tx = cosine * ux + sine * (cy * uz - cz * uy)
-        ty = cosine * uy + sine * (cz * ux - cx * uz)
-        tz = cosine * uz + sine * (cx * uy - cy * ux)
-        sw, si, sj, sk = between(a * ux + b * tx, a * uy + b * ty, a * uz + b * tz, vx, vy, vz)
+        out[f, 0, 0], out[f, 0, 1], out[f, 0, 2] = ux, uy, uz
+        out[f, 1, 0], out[f, 1, 1], out[f, 1, 2] = cx * n, cy * n, cz * n
+
+
+@uncounted_jit
+def pose(leg, parents, positions, world, planes, turns, hips, ankles, feet, turned, local):
+    """Pose a leg at all frames: the ankle at its place, the knee in the reference's plane; return the largest miss.
+
+    positions (F, J, 3), world (F, J, 4): the reference's; planes (F, 2, 3): `bending_planes`; turns (F, 4): by how much
+    the pelvis is turned from it; hips (F, 3): displacement of the hip joint; ankles (F, 3): places; feet (F, 4): world
+    rotations of the foot; turned (J, 4): workspace; local (F, J, 4): written at the leg's joints.
+    """
+    worst = 0.0
+    for f in range(positions.shape[0]):
+        p, w = positions[f], world[f]
+        vx = ankles[f, 0] - p[leg.upper, 0] - hips[f, 0]
+        vy = ankles[f, 1] - p[leg.upper, 1] - hips[f, 1]
+        vz = ankles[f, 2] - p[leg.upper, 2] - hips[f, 2]
+        missed, flexion, turn = _bent(planes[f, 0], planes[f, 1], leg.bones[f, 0], leg.bones[f, 1], vx, vy, vz)
+        worst = max(worst, missed)
+        sw, si, sj, sk = turn
+        sx, sy, sz = direction(p[leg.lower], p[leg.foot])
+        tx, ty, tz = _flexed(planes[f, 0], planes[f, 1], flexion)
         bw, bi, bj, bk = between(sx, sy, sz, tx, ty, tz)
         # world rotations of thigh, shank and foot, with the joints between them rigid
         top = parents[leg.upper]
@@ -487,7 +595,7 @@ def _smallest():
     """Return tables of one frame."""
     reference = Reference(
         np.ones((2, 1, 3)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1, 2)),
-        np.ones((1, 3)), np.ones((1, 2, 3)),
+        np.ones((1, 3)), np.ones((1, 2, 3)), np.ones((2, 1, 2, 3)),
     )  # fmt: skip
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1, 3)), np.zeros((2, 1)),
@@ -519,10 +627,14 @@ WARMUP = {
         _smallest()[0], np.zeros((1, UNKNOWNS)), 0.1, 0.1, np.zeros((4, 3)), np.zeros((2, 1))
     ),
     "step": _step,
+    "bending_planes": lambda: (
+        _leg(), _read_only(np.zeros((1, 4, 3))), _read_only(np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1))), np.zeros(1),
+        np.zeros((1, 2, 3)),
+    ),
     "pose": lambda: (
         _leg(), _read_only(np.array([-1, 0, 1, 2])), _read_only(np.zeros((1, 4, 3))),
-        _read_only(np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1))), np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros((1, 3)),
-        np.ones((1, 3)),
-        np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros(1), np.zeros((4, 4)), np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1)),
+        _read_only(np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1))), np.ones((1, 2, 3)),
+        np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros((1, 3)), np.ones((1, 3)),
+        np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros((4, 4)), np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1)),
     ),
 }  # fmt: skip

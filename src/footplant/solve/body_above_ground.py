@@ -1,4 +1,4 @@
-"""Trunk, head and knees above the ground: how high hips must be, and how far a leg must extend to raise its knee."""
+"""Trunk, head and knees above the ground: how high hips must be, and how far a shank must rise."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from footplant.humanoid.body_shell import GROUPS, BodyShell
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import Limb
-from footplant.solve.leg_limits import lean_gradients
+from footplant.solve.leg_limits import Rows
 
 NEAR = 0.5
 """Lengths of the shank above the ground below which a knee may touch it."""
-LEAST_SLOPE = 0.2
-"""Metres that a knee rises for each that the leg extends, at least: where it hardly does, it is not asked for more."""
 LEFT = 0.003
 """Metres of depth that ask for nothing: a shell is that accurate."""
 
@@ -45,17 +43,16 @@ def hip_heights(kinematics: Kinematics, character: Character, legs: Sequence[Lim
 
 def knee_rows(
     kinematics: Kinematics, character: Character, legs: Sequence[Limb], planted: NDArray, ground: Ground
-) -> tuple[NDArray, NDArray] | None:
-    """Return how far legs of planted feet must extend for their knees and shins to be above the ground; None: they are.
+) -> Rows | None:
+    """Return how far shanks of planted feet must rise for knees and shins to be above the ground; None: they are.
 
-    Unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, as
-    `leg_limits.shank_rows` returns them. planted: (2, F) bool.
+    Rows as those of `leg_limits.shank_rows`. planted: (2, F) bool.
     """
     shell = BodyShell.of(character)
-    along, least = np.zeros((2, len(kinematics.motion), 3)), np.full((2, len(kinematics.motion)), -np.inf)
+    upward, least = np.zeros((2, len(kinematics.motion), 3)), np.full((2, len(kinematics.motion)), -np.inf)
     for s, (leg, name) in enumerate(zip(legs, ("left_leg", "right_leg"))):
         group = GROUPS.index(name)
-        hip, knee, ankle = (kinematics.positions[:, joint] for joint in (leg.upper, leg.lower, leg.end))
+        knee, ankle = (kinematics.positions[:, joint] for joint in (leg.lower, leg.end))
         shank = knee - ankle
         near = knee[:, 1] - ground.height(knee[:, ::2]) < NEAR * np.linalg.norm(shank, axis=1)
         rows = np.flatnonzero(planted[s] & near)
@@ -72,13 +69,9 @@ def knee_rows(
         if not asked.any():
             continue
         rows, deepest = rows[asked], deepest[asked]
-        vector = (hip - ankle)[rows]
-        upward = np.broadcast_to(rotation.AXES["y"], vector.shape)
-        gradient = lean_gradients(vector, shank[rows], upward) * np.linalg.norm(shank[rows], axis=1)[:, None]
-        steep = np.maximum(np.linalg.norm(gradient, axis=1), LEAST_SLOPE)
-        unit = gradient / steep[:, None]
-        along[s, rows], least[s, rows] = unit, (vector * unit).sum(axis=1) + deepest / steep
-    return (along, least) if np.isfinite(least).any() else None
+        length = np.maximum(np.linalg.norm(shank[rows], axis=1), 1e-9)
+        upward[s, rows], least[s, rows] = rotation.AXES["y"], np.minimum((shank[rows, 1] + deepest) / length, 1.0)
+    return (upward, least) if np.isfinite(least).any() else None
 
 
 def _posed(kinematics: Kinematics, shell: BodyShell, frames: NDArray, first: int, last: int) -> NDArray:

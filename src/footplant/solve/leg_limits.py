@@ -2,9 +2,11 @@
 
 A planted foot cannot turn, so the shank must. What the ankle turns too far about the shank's own axis, the knee turns
 instead: no joint moves. The rest is asked of the leg's vector u from ankle to hip joint: a bone that must lean by an
-angle ε towards a direction t gives one row,
+angle ε towards a direction t across it gives one row,
 
-    ∇(s · t) · Δu ≥ ε,     s(u): direction of the shank, or of the thigh, the knee in its plane.
+    s(u) · t ≥ sin ε,     s(u): direction of the shank, or of the thigh, the knee in its plane,
+
+which the solver of the legs (`legs`) sees from where it is in each of its steps.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ about the shank: of a pitched foot twisted 31° too far, 2.3°, 0.16° and 0.01�
 
 
 Rows = tuple[NDArray, NDArray]
-"""Unit directions (2, F, 3), and the least extent (2, F) along them of the vector from ankle to hip joint, metres; −∞
+"""Unit directions (2, F, 3), and the least cosine (2, F) between them and a bone, from ankle or hip joint to knee; −∞
 where nothing is asked."""
 
 
@@ -40,59 +42,47 @@ def shank_rows(
     kinematics: Kinematics, character: Character, legs: Sequence[Limb], planted: NDArray, own: Motion,
     earlier: Rows | None = None,
 ) -> tuple[Rows | None, bool]:  # fmt: skip
-    """Return how far the legs' vectors must extend for planted feet's ankles to be within limits, and whether some are
-    not.
+    """Return how far shanks must lean for planted feet's ankles to be within limits, and whether some are not.
 
     planted: (2, F) bool. own: the reference motion, whose own excess is allowed. earlier: rows of an earlier pose; they
     are asked again, as seen from this one. None: nothing is asked.
     """
     joints = kinematics.positions
-    vectors = [joints[:, leg.upper] - joints[:, leg.end] for leg in legs]
-    shanks = [joints[:, leg.lower] - joints[:, leg.end] for leg in legs]
+    shanks = [_unit(joints[:, leg.lower] - joints[:, leg.end]) for leg in legs]
     # a foot keeps its world rotation: what it would have to turn, the shank turns the other way
     leans = [
         _leans(kinematics, character, leg.end, shank, own, planted[s], None if earlier is None else earlier[1][s])
         for s, (leg, shank) in enumerate(zip(legs, shanks))
     ]
-    return _lean_rows(vectors, shanks, [(-axes, angles) for axes, angles in leans])
+    return _lean_rows(shanks, [(-axes, angles) for axes, angles in leans])
 
 
 def thigh_rows(
     kinematics: Kinematics, character: Character, legs: Sequence[Limb], own: Motion, earlier: Rows | None = None
 ) -> tuple[Rows | None, bool]:
-    """Return how far the legs' vectors must extend for hip joints to be within limits, as `shank_rows` does."""
+    """Return how far thighs must lean for hip joints to be within limits, as `shank_rows` does."""
     joints, every = kinematics.positions, np.ones(len(own), bool)
-    # seen from the hip joint, the thigh is to the reversed leg what the shank is to the leg
-    vectors = [joints[:, leg.end] - joints[:, leg.upper] for leg in legs]
-    thighs = [joints[:, leg.lower] - joints[:, leg.upper] for leg in legs]
+    thighs = [_unit(joints[:, leg.lower] - joints[:, leg.upper]) for leg in legs]
     leans = [
         _leans(kinematics, character, leg.upper, thigh, own, every, None if earlier is None else earlier[1][s])
         for s, (leg, thigh) in enumerate(zip(legs, thighs))
     ]
-    rows, broken = _lean_rows(vectors, thighs, leans)
-    return None if rows is None else (-rows[0], rows[1]), broken
+    return _lean_rows(thighs, leans)
 
 
-def _lean_rows(
-    vectors: Sequence[NDArray], bones: Sequence[NDArray], leans: Sequence[tuple[NDArray, NDArray]]
-) -> tuple[Rows | None, bool]:
-    """Return rows of legs' vectors (F, 3) whose bones (F, 3) lean about axes (F, 3) by at least angles (F,), and
-    whether some angle asks for something.
+def _lean_rows(bones: Sequence[NDArray], leans: Sequence[tuple[NDArray, NDArray]]) -> tuple[Rows | None, bool]:
+    """Return rows of unit bones (F, 3) that lean about axes (F, 3) by at least angles (F,), and whether some angle asks
+    for something.
 
-    A bone begins where the vector does and ends at the knee. An angle is −∞ where nothing is asked, and negative where
-    the bone may lean the other way.
+    An angle is −∞ where nothing is asked, and negative where the bone may lean the other way.
     """
-    along, least = np.zeros((2, *vectors[0].shape)), np.full((2, len(vectors[0])), -np.inf)
-    for s, (vector, bone, (axes, angles)) in enumerate(zip(vectors, bones, leans)):
+    towards, least = np.zeros((2, *bones[0].shape)), np.full((2, len(bones[0])), -np.inf)
+    for s, (bone, (axes, angles)) in enumerate(zip(bones, leans)):
         rows = np.flatnonzero(np.isfinite(angles) & (angles < MOST))
-        if not len(rows):
-            continue
-        gradient = lean_gradients(vector[rows], bone[rows], rotation.cross(axes[rows], _unit(bone[rows])))
-        steep = np.maximum(np.linalg.norm(gradient, axis=1), 1e-9)
-        along[s, rows] = gradient / steep[:, None]
-        least[s, rows] = (vector[rows] * along[s, rows]).sum(axis=1) + angles[rows] / steep
+        towards[s, rows] = rotation.cross(axes[rows], bone[rows])
+        least[s, rows] = np.sin(np.maximum(angles[rows], -0.5 * np.pi))
     broken = any(bool(((angles > LEFT) & (angles < MOST)).any()) for _, angles in leans)
-    return (along, least) if np.isfinite(least).any() else None, broken
+    return (towards, least) if np.isfinite(least).any() else None, broken
 
 
 def twist_shanks(motion: Motion, character: Character, legs: Sequence[Limb], own: Motion) -> Motion:
@@ -131,7 +121,7 @@ def _leans(
     kinematics: Kinematics, character: Character, joint: int, bone: NDArray, own: Motion, asked: NDArray,
     earlier: NDArray | None,
 ) -> tuple[NDArray, NDArray]:  # fmt: skip
-    """Return unit axes (F, 3) across a joint's bone (F, 3), and by how much (F,) it must turn about them at least.
+    """Return unit axes (F, 3) across a joint's unit bone (F, 3), and by how much (F,) it must turn about them at least.
 
     The limit that is broken most counts, or is nearest. −∞ where it is not broken and no row was finite before
     (earlier, (F,)), where nothing may be asked (asked, (F,) bool), and where it gives way to a turn about the bone
@@ -153,7 +143,7 @@ def _leans(
     slopes = anatomical_turn_derivatives(character, joint, local[rows])[np.arange(len(rows)), which[rows]]
     slopes = np.where((over > under)[rows, which[rows]][:, None], slopes, -slopes)
     slopes = rotation.rotate(kinematics.rotations[rows, int(character.skeleton.parents[joint])], slopes)
-    unit = _unit(bone[rows])
+    unit = bone[rows]
     twist = (slopes * unit).sum(axis=1)
     slopes = slopes - twist[:, None] * unit
     steep = np.linalg.norm(slopes, axis=1)
@@ -186,31 +176,6 @@ def _twisted(
         rotation.inverse(rotation.multiply(turn, world[:, above])), world[:, foot]
     )  # fmt: skip
     return motion.like(motion.root, rotation.unroll(rotation.normalize(rotations)), motion.offsets)
-
-
-def lean_gradients(legs: NDArray, shanks: NDArray, towards: NDArray) -> NDArray:
-    """Return the gradients (n, 3), per metre, of the shank's lean towards directions (n, 3) by the leg's vector (n, 3).
-
-    shanks: (n, 3) from ankle to knee. The knee stays in the leg's plane, which turns with the leg.
-    """
-    length, shank = np.linalg.norm(legs, axis=1), np.linalg.norm(shanks, axis=1)
-    thigh, step = np.linalg.norm(legs - shanks, axis=1), 1e-4 * float(np.median(length))
-    unit = legs / length[:, None]
-    # the knee's height along the leg and its distance from it
-    ahead = _unit(shanks - (shanks * unit).sum(axis=1, keepdims=True) * unit)
-    slopes = np.empty_like(legs)
-    for axis in range(3):
-        sides = []
-        for sign in (1.0, -1.0):
-            moved = legs + sign * step * np.eye(3)[axis]
-            far = np.linalg.norm(moved, axis=1)
-            along = (far**2 + shank**2 - thigh**2) / (2.0 * far)
-            off = np.sqrt(np.maximum(shank**2 - along**2, 0.0))
-            turned = rotation.rotate(rotation.between(unit, moved), ahead)
-            knee = along[:, None] * moved / far[:, None] + off[:, None] * turned
-            sides.append((knee * towards).sum(axis=1) / shank)
-        slopes[:, axis] = (sides[0] - sides[1]) / (2.0 * step)
-    return slopes
 
 
 def _unit(vectors: NDArray) -> NDArray:

@@ -99,11 +99,11 @@ class LegSettings:
     are in the reference, which is right on the body that it was recorded on. On other bodies (`OTHER_BODY`), with 0.3,
     1 and 3, long legs that dance are inside each other by 13, 5 and 0 mm; 3 raises a peak acceleration of 13 pairs from
     1.2 to 1.6 times the source's."""
-    push: float = 3.0
+    push: float = 10.0
     """Metres; joints beyond their limits, and a trunk or knee in the ground, push with the force of a leg that is so
-    far off. With 1, 3 and 10, joints of seven pairs are 3.2°, 1.4° and 0.6° farther beyond limits than the source's in
-    the median, and 4.7°, 4.9° and 18° at worst. The 18° are the ankle of a knight who kneels, his knee bent by 155°;
-    with 10 he also jerks 1.7 instead of 0.9 times as much as the source."""
+    far off. With 3 and 10, joints of eight pairs are 1.3° and 0.9° farther beyond limits than the source's in the
+    median, and 10.6° and 6.2° at worst; a knight who kneels, his knee bent by 155°, jerks 0.9 times as much as the
+    source with both."""
     steps: int = 14
     """Maximum number of Gauss–Newton steps. With 20, and with `settled` at 2e-5, no figure of 20 pairs differs by more
     than 2 % but the highest acceleration of a joint (7.8 instead of 8.1 times the source's)."""
@@ -170,8 +170,8 @@ class _LegReference:
     """As kernels take them (`_legs.Reference`)."""
     flexions: NDArray
     """(2, F) radians; signed (`knee_flexions`)."""
-    hinges: tuple[NDArray, NDArray]
-    """(3,) each; unit axes of the knees."""
+    legs: tuple[Any, ...]
+    """Left and right, as kernels take them (`_legs.Leg`)."""
 
     @classmethod
     def of(
@@ -183,11 +183,21 @@ class _LegReference:
         positions = kinematics.positions
         bones = np.array([_bone_lengths(positions, leg) for leg in legs])
         ends = np.moveaxis(bones, 2, 1)
-        (left, left_hinge), (right, right_hinge) = (knee_flexions(kinematics, leg, settings) for leg in legs)
-        signed = np.array([left, right])
+        flexions, hinges = zip(*(knee_flexions(kinematics, leg, settings) for leg in legs))
+        signed = np.array(flexions)
         # knees that are straight or bent backwards: softness·exp(k/softness − 1), which is smooth and positive
         soft = settings.softness
         knee = np.where(signed > soft, signed, soft * np.exp(np.minimum(signed / soft, 1.0) - 1.0))
+        own = tuple(
+            kernel.Leg(
+                leg.upper, leg.lower, leg.end, _joints_between(character, leg), bones[s], hinges[s],
+                np.array(settings.own_plane),
+            )
+            for s, leg in enumerate(legs)
+        )  # fmt: skip
+        planes = np.empty((*signed.shape, 2, 3))
+        for s, table in enumerate(own):
+            kernel.bending_planes(table, positions, kinematics.rotations, signed[s], planes[s])
         tables = kernel.Reference(
             np.array([positions[:, leg.upper] - positions[:, leg.end] for leg in legs]),
             _distance(ends, knee),
@@ -196,8 +206,9 @@ class _LegReference:
             knee,
             bones,
             *_hip_line(kinematics, character, legs),
+            planes,
         )
-        return cls(kinematics.motion, settings, tables, signed, (left_hinge, right_hinge))
+        return cls(kinematics.motion, settings, tables, signed, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,8 +321,8 @@ def solve_legs(
 
     kinematics: the reference motion. hands: planted hands by side. steps: maximum number of Gauss–Newton steps.
     apart: unit directions (F, 3), and the least distance (F,) along them of the left ankle from the right one, metres.
-    lean: at most three rows of each leg: unit directions (2, F, 3), and the least extents (2, F) of the vector from
-    ankle to hip joint along them.
+    lean: rows of shanks, of thighs and of shanks again: unit directions (2, F, 3), and the least cosines (2, F) between
+    them and the bone, from ankle or hip joint to knee; −∞ where nothing is asked.
     high: least height (F,) of the middle of the hip joints, metres.
     start: the solution of a similar problem of the same reference, to start from. dynamics: rows of balance and flight.
     """
@@ -331,7 +342,7 @@ def solve_legs(
     known = None if start is None else start.reference
     if known is None or known.motion is not motion or known.settings != settings:
         known = _LegReference.of(kinematics, character, legs, settings)
-    reference, signed, hinges = known.tables, known.flexions, known.hinges
+    reference, signed = known.tables, known.flexions
     ankles = np.array([positions[:, leg.end] for leg in legs])
     planted, places = np.array([foot.planted for foot in feet]), np.array([foot.places for foot in feet])
     # what all plants have in common moves the whole clip, and costs nothing
@@ -395,16 +406,12 @@ def solve_legs(
     kernel.turned_hips(reference, x, turned)
     turns = rotation.between(reference.across, reference.across + turned)
     root = motion.root + shift + x[:, :3] + _turn_pelvis(kinematics, character, legs, turns, rotations)
-    for s, (leg, foot) in enumerate(zip(legs, feet)):
+    for s, (table, foot) in enumerate(zip(known.legs, feet)):
         goals = np.where(planted[s][:, None], foot.places, ankles[s] + x[:, 3 + 3 * s : 6 + 3 * s])
-        table = kernel.Leg(
-            leg.upper, leg.lower, leg.end, _joints_between(character, leg), reference.bones[s], hinges[s],
-            np.array(settings.own_plane),
-        )  # fmt: skip
         hips = x[:, :3] + shift + (1.0 - 2.0 * s) * turned
         worst = kernel.pose(
-            table, motion.skeleton.parents, positions, kinematics.rotations, turns, hips, goals,
-            np.array(foot.rotations), signed[s], np.empty(rotations.shape[1:]), rotations,
+            table, motion.skeleton.parents, positions, kinematics.rotations, reference.planes[s], turns, hips, goals,
+            np.array(foot.rotations), np.empty(rotations.shape[1:]), rotations,
         )  # fmt: skip
         missed = max(missed, worst)
     solved = motion.like(root, rotation.unroll(rotations), motion.offsets)
