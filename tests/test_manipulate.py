@@ -22,7 +22,7 @@ from footplant.problem import Status
 from footplant.skeleton import Point
 from footplant.solve import window as window_edits
 from footplant.solve.ik.limb import limbs_of
-from footplant.solve.window import KNOTS
+from footplant.solve.window import KNOTS, with_held_frames
 
 WALK = samples.load("walk")
 CHARACTER = WALK.character
@@ -354,3 +354,12 @@ def test_rotations_are_checked(start):
         start.turn(10, 99, (1.0, 0.0, 0.0, 0.0))
     with pytest.raises(FormatError, match="rotation"):
         start.replay([{"kind": "turn", "frame": 1, "joint": "hips", "rotation": [0, 0, 0, 0]}])
+
+
+def test_a_footplant_that_ramps_at_a_dragged_frame_is_seen_from_where_it_holds():
+    plant = Footplant(point=Point(0), place=(0.0, 0.0, 0.0), frames=range(20, 31), ramp=(0.1, 0.1))
+    rows = np.arange(60)
+    for frame, expected in ((18, [18, 20, 22]), (32, [28, 30, 32]), (25, [25]), (10, [10])):
+        found = with_held_frames(np.array([frame]), rows, [plant], 30.0)
+        assert found.tolist() == expected
+    assert with_held_frames(np.array([18]), np.arange(20), [plant], 30.0).tolist() == [18]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.constraints import Constraint, Footplant, Position
 from footplant.constraints.drags import Drag, Turn
+from footplant.constraints.easing import RATE_FRAMES
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import errors, worst_error
@@ -198,9 +199,10 @@ def _fitted(
     """Return the frames `rows` of a motion, displaced in a window by ever finer splines so that the pins are met."""
     frames = np.array(sorted({pin.frames[0] for pin in pins}), np.int64)  # type: ignore[index]
     at, left = np.searchsorted(rows, frames), np.inf
-    restoring = ik.restoring()
+    restoring, beside = ik.restoring(), with_held_frames(frames, rows, constraints, part.fps)
     for level in range(LEVELS):
-        posed = _pose(ik, part[at], constraints, pins, frames)
+        posed = _pose(ik, part[np.searchsorted(rows, beside)], constraints, pins, beside)
+        posed = posed[np.searchsorted(beside, frames)]
         change = (posed - part[at]).reshape(len(frames), -1)
         bump = _spread(change, frames, rows, center, knot, level)
         near = [*constraints, *_as_reached(pins, Kinematics(posed, frames))]
@@ -210,6 +212,22 @@ def _fitted(
         if left <= DRAG_TOLERANCE or left > NEARER * before:
             break
     return part
+
+
+def with_held_frames(frames: NDArray, rows: NDArray, constraints: Sequence[Constraint], fps: float) -> NDArray:
+    """Return frames, and the nearest ones in which footplants hold that ramp there, in order.
+
+    A footplant that ramps asks for the correction that it makes where it holds. Without that frame it would ask for its
+    place instead: dragging a hand would turn the toes of a foot that is coming down by 36°.
+    """
+    found = set(frames.tolist())
+    for plant in constraints:
+        if isinstance(plant, Footplant) and plant.frames:
+            share, own = plant.activation(frames, fps), np.asarray(plant.frames)
+            for frame in frames[(share > 0.0) & (share < 1.0)].tolist():
+                nearest = int(own[np.abs(own - frame).argmin()])
+                found |= {nearest, nearest + (RATE_FRAMES if frame < nearest else -RATE_FRAMES)}
+    return np.array(sorted(found.intersection(rows.tolist())), np.int64)
 
 
 def _pose(
