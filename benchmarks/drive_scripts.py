@@ -236,7 +236,7 @@ def main() -> None:
     clips = [footplant.load(options.data / name) for name in options.clips]
     controller = footplant.drive_set(clips)
     character = controller.character
-    own = own_acceleration([replace(clip) for clip in on_one_character(clips, character)])
+    own = own_acceleration([replace(clip) for clip in on_one_character(clips, character, balance=False)])
     result: dict = {"own_peak": float(own.max()), "own_999": float(np.percentile(own, 99.9)),
                     "own_99": float(np.percentile(own, 99)), "fade": controller.tables.fade, "scripts": []}  # fmt: skip
     print({key: value for key, value in result.items() if key != "scripts"})

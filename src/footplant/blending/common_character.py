@@ -27,10 +27,14 @@ def same_skeleton(a: Skeleton, b: Skeleton) -> bool:
     )
 
 
-def on_one_character(clips: Sequence[Clip], character: Character | None = None) -> tuple[Clip, ...]:
+def on_one_character(
+    clips: Sequence[Clip], character: Character | None = None, *, balance: bool = True
+) -> tuple[Clip, ...]:
     """Return the clips on one character (the first one's), without lead-in frames such as a T-pose.
 
-    A clip of another character is retargeted, with its foot contacts kept.
+    A clip of another character is retargeted, with its foot contacts kept. balance: as for `edits.retarget`. What clips
+    of a driven set sway by on their own is not what their mixes need: with it, feet of four random scripts accelerate
+    1.20 instead of 1.11 times as much as the clips' at worst, and 57 instead of 14 of 5,300 contacts drift by 1 mm.
     """
     if not clips:
         raise MotionError("expected at least one clip, got none")
@@ -42,7 +46,7 @@ def on_one_character(clips: Sequence[Clip], character: Character | None = None) 
         lead = lead_in_frames(clip, eased=True)
         clip = replace(clip, motion=clip.motion[lead:])
         if clip.motion.offsets is not None or not same_skeleton(clip.character.skeleton, target.skeleton):
-            clip = replace(clip, motion=retarget(clip, target).motion, character=target, layout=None)
+            clip = replace(clip, motion=retarget(clip, target, balance=balance).motion, character=target, layout=None)
         elif clip.character is not target:
             motion = Motion(target.skeleton, clip.motion.root, clip.motion.rotations, clip.motion.fps)
             clip = replace(clip, motion=motion, character=target)

@@ -82,13 +82,13 @@ def own_set(clips: Sequence[Clip], character: Character, progress: Progress) -> 
     named, known = {}, {}
     for number, (name, clip) in enumerate(zip(unique_names(clips), clips)):
         progress(f"examining {name}", 0.7 * number / len(clips))
-        (named[name],) = on_one_character([clip], character)
+        (named[name],) = on_one_character([clip], character, balance=False)
         known[name] = examine(named[name])
     spec = sort_clips(known)
     if not spec.idles:
         from footplant.io import load
 
-        (named[STANDING],) = on_one_character([load(STANDING)], character)
+        (named[STANDING],) = on_one_character([load(STANDING)], character, balance=False)
         spec = replace(spec, idles={"stand": Idle(STANDING)})
     progress("registering the clips", 0.8)
     return with_keys(build_controller(spec, named, character))

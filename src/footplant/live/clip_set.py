@@ -67,7 +67,7 @@ def drive_set(
     if not loaded:
         raise MotionError("expected at least one clip, got none")
     target = loaded[0].character if character is None else as_character(character)
-    named = dict(zip(unique_names(loaded), on_one_character(loaded, target)))
+    named = dict(zip(unique_names(loaded), on_one_character(loaded, target, balance=False)))
     known = {name: examine(clip) for name, clip in named.items()}
     return build_controller(sort_clips(known, fade=fade), named, target)
 

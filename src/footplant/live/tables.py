@@ -118,7 +118,7 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
         raise MotionError(
             f"expected a character with heels and balls of the feet, {character.name!r} lacks {missing[0]}"
         )
-    clips = {name: on_one_character([clip], character)[0] for name, clip in clips.items()}
+    clips = {name: on_one_character([clip], character, balance=False)[0] for name, clip in clips.items()}
     loops: dict[str, Clip] = {}
     contacts: dict[str, Contacts | None] = {}
     for name, gait in spec.gaits.items():
