@@ -17,8 +17,9 @@ import numpy as np
 from footplant.contacts.ground import Ground, as_ground
 from footplant.errors import MotionError
 from footplant.motion import Motion
+from footplant.order import quantile
 from footplant.quality.hands import hands_together
-from footplant.quality.pair import MotionPair, motion_pair, quantile
+from footplant.quality.pair import MotionPair, motion_pair
 from footplant.quality.penetration import SkinFigures, measure_skin
 from footplant.quality.posture import (
     LimbAngles,

@@ -257,12 +257,3 @@ def turn_angles(quaternions: NDArray) -> NDArray:
     """Return the angles (…,) of rotations (…, 4), degrees, 0 to 180."""
     axis = np.sqrt(np.einsum("...k,...k->...", quaternions[..., 1:], quaternions[..., 1:]))
     return np.degrees(2.0 * np.arctan2(axis, np.abs(quaternions[..., 0])))
-
-
-def quantile(values: NDArray, share: float) -> float:
-    """Return a quantile of values (N,) as `np.quantile` does, which takes longer on few values."""
-    place = share * (len(values) - 1)
-    below = int(place)
-    above = min(below + 1, len(values) - 1)
-    ordered = np.partition(values, (below, above))
-    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))

@@ -18,8 +18,9 @@ from footplant.contacts.ground import Ground
 from footplant.errors import MotionError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
+from footplant.order import quantile
 from footplant.quality.hands import BODY_PARTS, NEAR_BODY, palm_distances
-from footplant.quality.pair import BODY, FINGERS, SIDES, MotionPair, quantile
+from footplant.quality.pair import BODY, FINGERS, SIDES, MotionPair
 from footplant.quality.stances import UPRIGHT, standing_frames
 from footplant.skeleton import Character, Skin
 from footplant.skinning import linear_blend

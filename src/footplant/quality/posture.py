@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.humanoid.limits import limit_excess
 from footplant.motion import Motion
+from footplant.order import quantile
 from footplant.quality.hands import HANDS_MEET, NEAR_BODY, palm_distances
 from footplant.quality.pair import (
     BODY,
@@ -19,7 +20,6 @@ from footplant.quality.pair import (
     JOINTS,
     SIDES,
     MotionPair,
-    quantile,
     turn_angles,
 )
 from footplant.quality.stances import standing_frames

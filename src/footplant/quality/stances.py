@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.quality.pair import BODY, COLUMNS, SIDES, MotionPair, quantile
+from footplant.order import quantile
+from footplant.quality.pair import BODY, COLUMNS, SIDES, MotionPair
 
 FEET = ("left_foot", "left_toes", "right_foot", "right_toes")
 TRAVEL = 0.12
