@@ -1,4 +1,4 @@
-"""Medians and quantiles of a few values: those of NumPy to the bit, without its overhead for other cases.
+"""Medians and quantiles of a few values, those of NumPy to the bit without its overhead, and runs of a mask.
 
 `np.median` of 60 values takes 43 µs, `median` 8; a retarget asks for a hundred of them.
 """
@@ -25,3 +25,9 @@ def quantile(values: NDArray, share: float) -> float:
     above = min(below + 1, len(values) - 1)
     ordered = np.partition(values, (below, above))
     return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
+
+
+def runs(mask: NDArray) -> list[tuple[int, int]]:
+    """Return [start, end) of every run of True in a mask (N,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist()))

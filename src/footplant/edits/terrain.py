@@ -228,8 +228,8 @@ def _step_notes(footings: Sequence[Footing]) -> list[str]:
     moved = [footing.moved for footing in footings if footing.moved > 0]
     if moved:
         notes.append(
-            f"{len(moved)} of {len(footings)} steps straddled an edge and were moved to one side of it, by at most "
-            f"{100 * max(moved):.0f} cm"
+            f"steps that straddled an edge and were moved to one side of it: {len(moved)} of {len(footings)}, by at "
+            f"most {100 * max(moved):.0f} cm"
         )
     for support, text in (
         ("front", "on the ball only, with the heel over an edge"),

@@ -21,7 +21,7 @@ from footplant.humanoid.limits import clamp_to_limits
 from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.order import median
+from footplant.order import median, runs
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult
@@ -325,9 +325,8 @@ def _with_still_ankle(foot: FootCurve, still: NDArray, ankles: NDArray) -> FootC
     ankles: (F, 3) metres, of an earlier solution.
     """
     still = still & ~foot.planted
-    places, edges = np.array(foot.places), np.flatnonzero(np.diff(np.concatenate([[0], still.astype(np.int8), [0]])))
-    lowest = foot.lowest(ankles)
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+    places, lowest = np.array(foot.places), foot.lowest(ankles)
+    for start, end in runs(still):
         beside = [foot.places[n] for n in (start - 1, end) if 0 <= n < len(still) and foot.planted[n]]
         places[start:end] = np.mean(beside or ankles[start:end], axis=0)
         places[start:end, 1] = max(places[start, 1], float(lowest[start:end].max()))

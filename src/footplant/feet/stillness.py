@@ -36,6 +36,7 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.settings import StillnessSettings
 from footplant.kinematics import Kinematics
+from footplant.order import runs
 from footplant.skeleton import Character
 
 STILL_WITHIN = 0.005
@@ -159,8 +160,7 @@ def still_ankles(contacts: Contacts, clip: Clip, source: Kinematics, lead: int) 
             low = float(np.median(own[rows])) < FOOT_LOW * height
             still[rows] = travelled or low
         still &= ~on
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(np.int8), [0]])))
-        for start, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+        for start, end in runs(still):
             still[start:end] = end - start >= _least_frames(contacts.fps)
     return found
 
@@ -203,9 +203,8 @@ def _still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, 
     if len(track) < least:
         return []
     slow = np.linalg.norm(np.gradient(track, 1.0 / fps, axis=0), axis=1) < STILL_SPEED * height
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], slow.astype(np.int8), [0]])))
     found = []
-    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+    for begin, end in runs(slow):
         start = begin
         while start + least <= end:
             spread = np.maximum.accumulate(track[start:end]) - np.minimum.accumulate(track[start:end])

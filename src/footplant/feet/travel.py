@@ -17,6 +17,7 @@ from footplant.errors import MotionError
 from footplant.grounds import direction
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.order import runs
 from footplant.skeleton import Character
 from footplant.transfer import hip_centers
 
@@ -167,7 +168,7 @@ def _headings(velocity: NDArray, facing: NDArray, height: float, fps: float, hal
     toward = np.arctan2(velocity[:, 0], velocity[:, 1])
     headings, known = np.zeros(len(speed)), np.zeros(len(speed), bool)
     last: int | None = None
-    for start, end in _runs(fast):
+    for start, end in runs(fast):
         path = np.concatenate([np.zeros((1, 2)), np.cumsum(velocity[start:end] / fps, axis=0)])
         if np.linalg.norm(path, axis=1).max() < settings.shortest * height:
             continue
@@ -217,9 +218,3 @@ def _share(facing: NDArray, turn: float) -> NDArray:
 def _wrapped(angle: float) -> float:
     """Return the angle wrapped to [−π, π)."""
     return float((angle + np.pi) % (2.0 * np.pi) - np.pi)
-
-
-def _runs(mask: NDArray) -> list[tuple[int, int]]:
-    """Return [start, end) of every run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist()))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from footplant.contacts.detection import Contacts
 from footplant.kinematics import Kinematics
+from footplant.order import runs
 from footplant.quality.balance import smoothed
 from footplant.quality.robot import GRAVITY
 from footplant.skeleton import Character
@@ -124,8 +125,7 @@ def fit_parabola(center: NDArray, fps: float, gravity: float = GRAVITY) -> tuple
 
 def flight_phases(flying: NDArray) -> list[tuple[int, int]]:
     """Return [start, end) of phases of flight, given frames (F,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flying, [False]]).astype(np.int8)))
-    return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2]) if end - start > 3]
+    return [(start, end) for start, end in runs(flying) if end - start > 3]
 
 
 def flight_frames(kinematics: Kinematics, character: Character, grounded: NDArray) -> NDArray:

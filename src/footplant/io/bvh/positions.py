@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.io.bvh.rows import Plan
+from footplant.wording import counted
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ def split_offsets(
             bones[joint] = place[0]
     if not moving:
         return bones, None
-    notes.append(f"{len(moving)} inner joints move in their parents' frames (first {names[moving[0]]!r})")
+    first = f" (first {names[moving[0]]!r})" if len(moving) > 1 else f" ({names[moving[0]]!r})"
+    notes.append(f"position channels move {counted(len(moving), 'inner joint')} in the parent's frame{first}")
     out = np.broadcast_to(bones, (len(plan.values), len(bones), 3)).copy()
     for joint in moving:
         out[:, joint] = place_of(plan, joint, offsets[joint], bool(added[joint]))

@@ -25,6 +25,7 @@ from footplant import rotation
 from footplant.mechanism.body import SIDES, RobotBody
 from footplant.mechanism.motion import Plant
 from footplant.mechanism.solids import levels_below
+from footplant.order import runs
 from footplant.solve.robot.balance import balancing_shift
 from footplant.solve.robot.goals import TO_Z_UP, Goals, leg_length
 from footplant.solve.robot.moved_steps import step_moves, steps_apart, steps_on_treads
@@ -599,8 +600,7 @@ class _Problem:
 
 def longest_run(true: NDArray) -> tuple[int, int]:
     """Return first and end of the longest run of a mask (F,); an empty one if there is none."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(np.int8), [0]])))
-    return max(zip(edges[::2].tolist(), edges[1::2].tolist()), key=lambda run: run[1] - run[0], default=(0, 0))
+    return max(runs(true), key=lambda run: run[1] - run[0], default=(0, 0))
 
 
 def smoothed(values: NDArray, weight: float) -> NDArray:
