@@ -179,3 +179,53 @@ def test_rows_of_an_earlier_pose_are_asked_again_as_seen_from_the_next_one():
     # 10° are left to the limit
     assert (least[0] < (along[0] * thigh).sum(axis=1) - 0.05).all()
     assert np.isfinite(least[0]).all()
+
+
+def test_frames_near_a_limit_that_others_break_are_asked_to_stay_within_it():
+    beyond, own, character = lifted_thigh(155.0)
+    near, far = (lifted_thigh(degrees)[0] for degrees in (133.0, 120.0))
+    legs, rotations = legs_of(character), np.array(beyond.rotations)
+    rotations[10:20], rotations[20:] = near.rotations[10:20], far.rotations[20:]
+    mixed = Kinematics(beyond.like(beyond.root, rotations, beyond.offsets))
+    (along, least), broken = thigh_rows(mixed, character, legs, own)
+    assert broken
+    assert np.isfinite(least[0, :20]).all()
+    assert not np.isfinite(least[0, 20:]).any()
+    thigh = mixed.positions[:, legs[0].lower] - mixed.positions[:, legs[0].upper]
+    now = (along[0] * thigh).sum(axis=1) / np.linalg.norm(thigh, axis=1)
+    assert (least[0, :10] > now[:10] + 0.1).all()
+    assert (least[0, 10:20] < now[10:20]).all()
+
+
+def test_a_bent_leg_that_turns_as_its_row_asks_ends_at_the_limit():
+    # a thigh beside the line from hip joint to ankle twists as the leg turns
+    motion, own, character = lifted_thigh(60.0)
+    leg, rotations = legs_of(character)[0], np.array(motion.rotations)
+    above = int(character.skeleton.parents[leg.upper])
+
+    def turned(vector):
+        turn = rotation.exp(np.broadcast_to(vector, (30, 3)))
+        up = Kinematics(motion).rotations[:, above]
+        made = np.array(rotations)
+        made[:, leg.upper] = rotation.multiply(
+            rotation.inverse(up), rotation.multiply(turn, rotation.multiply(up, rotations[:, leg.upper]))
+        )
+        return motion.like(motion.root, made, motion.offsets)
+
+    start = np.radians([0.0, 80.0, 0.0])
+    over = turned(start)
+    kinematics = Kinematics(over)
+    hip, knee, ankle = (kinematics.positions[0, joint] for joint in (leg.upper, leg.lower, leg.end))
+    before = np.degrees(limit_violations(character, over.rotations)[0, leg.upper])
+    assert 2.0 < before < 15.0
+    (along, least), _ = thigh_rows(kinematics, character, legs_of(character), own)
+    line, thigh = (hip - ankle) / np.linalg.norm(hip - ankle), (knee - hip) / np.linalg.norm(knee - hip)
+    # the turn across the line that takes the thigh towards the row's direction, and nowhere else
+    towards = along[0, 0]
+    across = [np.cross(line, towards), np.cross(line, np.cross(line, towards))]
+    moves = np.array([[np.cross(axis, thigh) @ way for axis in across] for way in (towards, np.cross(thigh, towards))])
+    shares = np.linalg.solve(moves, [np.arcsin(least[0, 0]), 0.0])
+    vector = shares[0] * across[0] + shares[1] * across[1]
+    world = rotation.multiply(rotation.exp(vector[None]), rotation.exp(start[None]))
+    left = np.degrees(limit_violations(character, turned(rotation.log(world)[0]).rotations)[0, leg.upper])
+    assert left < 0.25 * before

@@ -9,9 +9,12 @@ import pytest
 
 import footplant
 from conftest import shared_data
+from footplant import rotation
 from footplant.contacts.detection import Contacts, find_contacts
+from footplant.feet.planting import _with_still_ankle
 from footplant.feet.stillness import still_ankles
 from footplant.kinematics import Kinematics
+from footplant.solve.legs import FootCurve
 
 
 def without_stance(contacts: Contacts, side: str, frame: int) -> Contacts:
@@ -66,3 +69,17 @@ def test_feet_of_a_crawl_on_their_insteps():
     assert left[490:530].all()  # hips travel over it
     assert not left[274:350].any()  # in the air
     assert not right[680:715].any()
+
+
+def test_a_held_ankle_is_as_high_as_each_frame_needs_and_does_not_jump():
+    frames, still = 30, np.zeros(30, bool)
+    still[10:20] = True
+    planted = np.arange(frames) < 10
+    # the sole comes to need 3 cm more while the ankle is held
+    needed = np.interp(np.arange(frames), [12.0, 19.0], [0.1, 0.13])
+    places = np.tile([0.0, 0.1, 0.0], (frames, 1))
+    foot = FootCurve(rotation.identity(frames), planted, places, lambda at: needed)
+    held = _with_still_ankle(foot, still, np.zeros((frames, 3)))
+    assert held.planted[:20].all()
+    assert (held.places[:20, 1] >= needed[:20] - 1e-12).all()
+    assert np.abs(np.diff(held.places[:20, 1])).max() < 0.005

@@ -329,7 +329,8 @@ def _with_still_ankle(foot: FootCurve, still: NDArray, ankles: NDArray) -> FootC
     for start, end in runs(still):
         beside = [foot.places[n] for n in (start - 1, end) if 0 <= n < len(still) and foot.planted[n]]
         places[start:end] = np.mean(beside or ankles[start:end], axis=0)
-        places[start:end, 1] = max(places[start, 1], float(lowest[start:end].max()))
+        # no higher than each frame's sole asks: one height for all of them would be a jump in the first
+        places[start:end, 1] = np.maximum(places[start, 1], lowest[start:end])
     return replace(foot, planted=foot.planted | still, places=places)
 
 
