@@ -966,7 +966,8 @@ def solve_window(arms, shell, window, positions, rotations, weights, rules, work
     """Solve a window by Gauss–Newton steps on unknowns (K, n); return the steps taken.
 
     rules: most steps, most looks ahead in each, longest step and length of a step that ends the search, radians, size
-    of the body in the first step, and number of steps in which it grows to its own.
+    of the body in the first step, and number of steps in which it grows to its own; −1 where the unknowns are a
+    solution already, which is only to be refined: then the robust distances are not stretched either.
     """
     most, looks, longest, enough, small, growing = rules
     count = window.frames.shape[0]

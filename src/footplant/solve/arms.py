@@ -635,6 +635,9 @@ class _ArmsStage:
                 settings.most, settings.proximal, settings.elastic * height, settings.robust * height,
                 settings.plant / height**2, settings.straight, settings.flat,
             )  # fmt: skip
+            if smoother > settings.smoother[0]:
+                # from where the arms are: on a body that grows anew, or drawn from afar, they may change sides
+                rules = settings.steps, *rules[1:-1], -1
             args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
             solved = not (self.free and lying.any()) or self._lay_down(window, lying, args)
             solved = solved and kernel.solve_window(*args) >= 0
