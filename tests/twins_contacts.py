@@ -123,12 +123,16 @@ def place_ends(positions, cores: Intervals, segments, limits) -> Intervals:
         width = 2.0 * limits.reach + 1.0
         variance = 36.0 * limits.noise**2 / ((width + 1.0) * width * (width - 1.0)) * limits.fps**2
         start, end = start - first, end - first
-        creep = limits.creep * np.sqrt(max(np.median(speed[start:end]) ** 2 - variance, 0.0)) / limits.fps
+        still = speed[start:end, None] <= np.sqrt(limits.release**2 + 4.0 * variance)
+        stays = [(a, b) for _, a, b in runs(still, start) if b - a >= limits.stay] or [(start, end)]
+        low, high = stays[0][0], stays[-1][1]
+        creep = limits.creep * np.sqrt(max(np.median(speed[low:high]) ** 2 - variance, 0.0)) / limits.fps
         frames = np.arange(last - first)
         slow = speed < np.sqrt(limits.release**2 + 4.0 * variance)
         for _ in range(2):
-            deep = max(min(limits.depth, (end - start) // 2), 1)
-            for sign, inside in ((-1, slice(start, start + deep)), (1, slice(end - deep, end))):
+            low, high = max(low, start), min(high, end)
+            deep = max(min(limits.depth, (high - low) // 2), 1)
+            for sign, inside in ((-1, slice(low, low + deep)), (1, slice(high - deep, high))):
                 away = np.linalg.norm(path - np.median(path[inside], axis=0), axis=1)
                 center = 0.5 * (inside.start + inside.stop - 1)
                 there = away <= limits.near + creep * np.abs(frames - center)

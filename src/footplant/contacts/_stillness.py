@@ -241,6 +241,8 @@ class EndLimits(NamedTuple):
     """Half width of the fitted window, frames."""
     depth: int
     """Frames inside an end whose median is the place of the contact there."""
+    stay: int
+    """Frames for which a point is slower than `release`, at least, to have a place of its own in a contact."""
     fps: float
     noise: float
     """Metres per axis."""
@@ -264,16 +266,29 @@ def within(path, f, place, near):
 
 
 @strict_jit
+def still_part(speed, start, end, slow, stay):
+    """Return the part of a core from its first to its last `stay` frames or more below `slow`; all, if it has none."""
+    low = high = -1
+    run = 0
+    for f in range(start, end):
+        run = run + 1 if speed[f] <= slow else 0
+        if run >= stay:
+            low, high = (f + 1 - run if low < 0 else low), f + 1
+    return (start, end) if low < 0 else (low, high)
+
+
+@strict_jit
 def place_ends(positions, cores, segments, limits, path, speed, scratch, out):
     """Write cores to `out` with both ends moved to where the point arrives at its place and leaves it.
 
     An end is cut back while the point is fast and off its place, or else moved on while the point is slow and at it. A
     creeping point may be off by as far as it gets, at `creep` times its median speed, from the frames that tell the
-    place.
+    place. Both are told by the part that is slow enough to lengthen a contact, if there is one: a foot that arrives at
+    half a metre per second, which is slow beside a kick, and then stands, stands from there on.
 
     segments (S, 2). path (F, 1, 3), speed (F,) and scratch (F,): scratch.
     """
-    reach, depth, fps, noise, near, creep, slow, release = limits
+    reach, depth, stay, fps, noise, near, creep, slow, release = limits
     place = np.empty(3)
     fitted_point = fitted_first = last = -1
     variance = 3.0 * slope_variance(noise, 2.0 * reach + 1.0) * fps * fps
@@ -288,17 +303,20 @@ def place_ends(positions, cores, segments, limits, path, speed, scratch, out):
             for f in range(first, last):
                 slope, _, _ = fit_line(positions, first, last, f, p, reach, path[f, 0])
                 speed[f] = slope * fps
-        for f in range(start, end):
-            scratch[f - start] = speed[f]
-        median = median_of(scratch, end - start)
-        room = creep * math.sqrt(max(median * median - variance, 0.0)) / fps
         fastest = math.sqrt(release * release + 4.0 * variance)
+        low, high = still_part(speed, start, end, fastest, stay)
+        for f in range(low, high):
+            scratch[f - low] = speed[f]
+        median = median_of(scratch, high - low)
+        room = creep * math.sqrt(max(median * median - variance, 0.0)) / fps
         for _ in range(2):  # the second round knows the place without the frames that the first cut off
-            width = max(min(depth, (end - start) // 2), 1)
+            low, high = max(low, start), min(high, end)
+            width = max(min(depth, (high - low) // 2), 1)
             for sign in (-1, 1):
-                f, stop = (start, start + width - 1) if sign < 0 else (end - 1, end - width)
-                center = 0.5 * (f + stop)
-                median_position(path, 0, min(f, stop), max(f, stop) + 1, scratch, place)
+                f, stop = (start, low + width - 1) if sign < 0 else (end - 1, high - width)
+                inner = low if sign < 0 else high - 1
+                center = 0.5 * (inner + stop)
+                median_position(path, 0, min(inner, stop), max(inner, stop) + 1, scratch, place)
                 if within(path, f, place, near + room * abs(f - center)):
                     while first <= f + sign < last and speed[f + sign] < fastest:
                         if not within(path, f + sign, place, near + room * abs(f + sign - center)):
@@ -389,7 +407,7 @@ WARMUP = {
     "median_positions": lambda: (_frames(), _rows(), np.zeros(4), np.zeros((1, 3))),
     "slowest_speeds": lambda: (_frames(), _rows(), 1, 30.0, 0.0, np.zeros(1)),
     "place_ends": lambda: (
-        _frames(), _rows(), np.array([[0, 4]]), EndLimits(1, 1, 30.0, 0.0, 1.0, 1.0, 1.0, 1.0), np.zeros((4, 1, 3)),
+        _frames(), _rows(), np.array([[0, 4]]), EndLimits(1, 1, 1, 30.0, 0.0, 1.0, 1.0, 1.0, 1.0), np.zeros((4, 1, 3)),
         np.zeros(4), np.zeros(4), _rows(),
     ),
     "bridge": lambda: (_frames(), _rows(), 30.0, 12.0, 1.0, 0.0, np.zeros(4), np.zeros((2, 3)), _rows()),

@@ -191,9 +191,10 @@ def _ends(positions, cores, segments, fps: float, height: float, noise: float, s
     frames, reach, slow = len(positions), _reach(fps, height, noise, settings), settings.speed * height
     # the fitted positions of a window are quieter than single ones; a 3-vector is within 3 sigma nearly always
     near = settings.near * height + 3.0 * noise / np.sqrt(2.0 * reach + 1.0)
-    depth = max(round(settings.depth * fps), 1)
+    # a stay is longer than the window of the fit, so that not all of its speeds are those of one window
+    depth, stay = max(round(settings.depth * fps), 1), max(round(settings.shortest * fps), 2 * reach + 2)
     limits = kernel.EndLimits(
-        reach, depth, float(fps), noise, float(near), settings.creep, slow, settings.release * slow
+        reach, depth, stay, float(fps), noise, float(near), settings.creep, slow, settings.release * slow
     )  # fmt: skip
     out, path = np.empty_like(cores), np.empty((frames, 1, 3))
     kernel.place_ends(positions, cores, segments, limits, path, np.empty(frames), np.empty(frames), out)
