@@ -32,7 +32,8 @@ _FINGERS = (
 _LEFT = ("Left", "Right")
 _CMU = (
     "hips=Hips; spine=LowerBack,Spine,Spine1; neck=Neck,Neck1; head=Head",
-    f"{_ARM}; thumb=#Thumb; index=@HandIndex1; {_LEG}; toes=@ToeBase", _LEFT,
+    f"{_ARM}; index=@HandIndex1; {_LEG}; toes=@ToeBase".replace("=@Hand;", "=@FingerBase; lower_arm_twist=@Hand;"),
+    _LEFT,
 )  # fmt: skip
 # the same skeleton as converted for other packages: its joint for all fingers has a name of its own
 _CMU_FINGERS = (_CMU[0], _CMU[1].replace("index=@HandIndex1", "middle=#Fingers"), _LEFT)

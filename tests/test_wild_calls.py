@@ -781,6 +781,9 @@ CHEAP: dict[str, Draw] = {
     "Motion.resample": lambda d: d(motions).resample(d(real(24.0)), smooth=d(st.booleans())),
     "Motion.transformed": lambda d: d(motions).transformed(d(arrays([1.0, 0, 0, 0])), d(arrays([0.0, 1, 0]))),
     "Motion.scaled": lambda d: d(motions).scaled(d(real(2.0))),
+    "Motion.with_straight_wrists": lambda d: d(motions).with_straight_wrists(
+        figure(d(st.sampled_from(("whole", "sally")))).require_roles()
+    ),
     "Motion.mirrored": lambda d: d(motions).mirrored(figure(d(st.sampled_from(("whole", "sally")))).require_roles()),
     "Motion.looped": lambda d: d(motions).looped(d(whole(2))),
     "ground_transform": lambda d: ground_transform(d(motions), d(whole(1)), d(motions), d(whole(1))),
@@ -1023,6 +1026,12 @@ CHEAP: dict[str, Draw] = {
             d(characters).skeleton, d(characters).require_roles(), d(arrays(walk().motion.rotations[:8]))
         )
         and None
+    ),
+    "humanoid.straightened_wrists": lambda d: (
+        humanoid.straightened_wrists(
+            d(characters).skeleton, d(characters).require_roles(), d(arrays(walk().motion.rotations[:8]))
+        )
+        is None
     ),
     "proportions_of": lambda d: humanoid.proportions_of(d(characters), d(characters)) and None,
     "Doorway": lambda d: Doorway(d(arrays([0.0, 0.0])), d(real(0.0)), d(real(1.5))) and None,

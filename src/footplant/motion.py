@@ -212,6 +212,16 @@ class Motion:
             offsets=None if self.offsets is None else self.offsets * factor,
         )
 
+    def with_straight_wrists(self, roles: Roles) -> Motion:
+        """Return the motion with wrists without the errors of their capture: see `humanoid.straightened_wrists`.
+
+        It is the motion itself if the wrists are not of that kind.
+        """
+        from footplant import humanoid
+
+        rotations = humanoid.straightened_wrists(self.skeleton, roles, self.rotations)
+        return self if rotations is self.rotations else replace(self, rotations=rotations)
+
     def mirrored(self, roles: Roles) -> Motion:
         """Return the motion mirrored across the plane x = 0, left and right exchanged: see `humanoid.mirror_map`."""
         from footplant import humanoid

@@ -35,7 +35,7 @@ def transfer(
     height of the hips above the floor. about: (3,) the fixed point on the floor, metres; None: below the hips at the
     first frame, at height 0. Frames and frame rate stay.
     """
-    character.require_fit(motion.skeleton)
+    motion = source_motion(motion, character, target)
     for given, what in ((stride, "stride"), (rise, "rise")):
         if given is not None:
             real_number(given, what, MotionError, above=0.0)
@@ -48,6 +48,15 @@ def transfer(
     start = shaped(below_hips if about is None else about, (3,), "the place that stays", MotionError)
     wanted = start + (wanted - start) * ratios
     return Motion(target.skeleton, wanted - _hips_from_root(rotations, target), rotations, motion.fps)
+
+
+def source_motion(motion: Motion, character: Character, target: Character) -> Motion:
+    """Return the motion of one character as another one is to follow it: wrists without the errors of their capture.
+
+    On the same bones it is the motion itself.
+    """
+    character.require_fit(motion.skeleton)
+    return motion if same_bones(character, target) else motion.with_straight_wrists(character.require_roles())
 
 
 def _hips_from_root(rotations: NDArray, character: Character) -> NDArray:

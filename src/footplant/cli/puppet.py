@@ -453,9 +453,10 @@ def _from_clip(
     """Play a motion file as a performer: no filter, no calibration, its own frame rate."""
     from footplant.cli.loading import load_clip
     from footplant.live.puppeteer import PerformerFrame
+    from footplant.transfer import source_motion
 
     clip = load_clip(source)
-    motion = clip.motion
+    motion = source_motion(clip.motion, clip.character, target)
     puppeteer = make(clip.character, target)
     state = puppeteer.init()
     show.fps = motion.fps

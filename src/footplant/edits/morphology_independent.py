@@ -25,6 +25,7 @@ from footplant.result import CharacterSource, ClipSource, Result, as_character, 
 from footplant.skeleton import Character
 from footplant.solve.ik.groupccd import GroupCcd
 from footplant.solve.methods.perframe import PerFrame
+from footplant.transfer import source_motion
 
 
 def share(
@@ -41,7 +42,7 @@ def share(
     about the motion's origin. normalized: the clip's normalised form if it is already known.
     """
     clip, target = as_clip(clip, humanoid=True), as_character(target)
-    normalized = normalized or normalize(clip.motion, clip.character)
+    normalized = normalized or normalize(source_motion(clip.motion, clip.character, target), clip.character)
     motion = convert(scale(normalized, target))
     constraint_transfer = ConstraintTransfer(clip.character, target, normalized, Kinematics(motion))
     carried, notes = [], []

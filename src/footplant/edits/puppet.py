@@ -26,7 +26,7 @@ from footplant.problem import Problem, Progress, Stopwatch
 from footplant.quality.measure import measure_each
 from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.solve.ik.puppet import PuppetEngine
-from footplant.transfer import transfer
+from footplant.transfer import source_motion, transfer
 
 PUPPET = "puppet"
 """Its name on the command line, beside those of `footplant.solve.methods`."""
@@ -58,6 +58,7 @@ def puppet(
     if whole is not target:
         made = puppet(clip, whole, scene=scene, things=things, keep_footsteps=keep_footsteps, contacts=contacts)
         return detach_feet(made, target)
+    recorded, clip = clip, replace(clip, motion=source_motion(clip.motion, clip.character, target))
     contacts = without_idle_palms(known_contacts(contacts, clip, hands=True), clip.character.height)
     contacts = with_plausible_floor(contacts, clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
@@ -75,7 +76,7 @@ def puppet(
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, played.motion), target, contacts, against=judged, ground=stage.ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    return Result.of(clip, solution, target, source=clip, unsolved=copied, ground=stage.ground)
+    return Result.of(clip, solution, target, source=recorded, unsolved=copied, ground=stage.ground)
 
 
 def as_shape(ground: Ground, clip: Clip) -> Plane | HeightField:

@@ -60,7 +60,7 @@ from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.reference import no_rougher
-from footplant.transfer import same_bones, transfer
+from footplant.transfer import same_bones, source_motion, transfer
 
 COPY = "copy"
 """Name of the method that only copies rotations."""
@@ -115,6 +115,7 @@ def retarget(
             progress=progress,
         )  # fmt: skip
         return detach_feet(made, target)
+    recorded, clip = clip, replace(clip, motion=source_motion(clip.motion, clip.character, target))
     source = Kinematics(clip.motion)
     lead = lead_in_frames(clip)
     contacts = contacts_after_lead_in(contacts, clip, lead, hands=True)
@@ -166,7 +167,7 @@ def retarget(
         report = compared(solution.report, clip, contacts, target, (copied, solution.motion), stage.ground, as_copied)
         solution = replace(solution, report=report)
     solution = dropped_lead_in(solution, lead, lead_in)
-    return Result.of(clip, solution, given, source=clip, unsolved=None if copy else as_copied, ground=stage.ground)
+    return Result.of(clip, solution, given, source=recorded, unsolved=None if copy else as_copied, ground=stage.ground)
 
 
 def compared(

@@ -43,7 +43,7 @@ from footplant.result import ClipSource, as_clip
 from footplant.skeleton import Character
 from footplant.solve.robot.goals import Goals, HeldPoint, goals_of, goals_of_robot, leg_length
 from footplant.solve.robot.solve import RobotSolution, solve_robot
-from footplant.transfer import transfer
+from footplant.transfer import source_motion, transfer
 
 RobotSource = str | Path | Mechanism | RobotBody
 """What is accepted as a robot: an MJCF or URDF file, or one that is loaded."""
@@ -106,6 +106,7 @@ def retarget_robot(
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
     # before resampling, in which a pose of one frame would be lost
     clip = split_lead_in(clip)[1]
+    clip = replace(clip, motion=source_motion(clip.motion, clip.character, body.proxy))
     if fps is not None and fps != clip.motion.fps and len(clip.motion) > 1:
         clip = replace(clip, motion=clip.motion.resample(fps, smooth=fps > clip.motion.fps))
     goals = _goals(clip, body, keep_footsteps, ground)

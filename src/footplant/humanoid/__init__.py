@@ -4,6 +4,7 @@ roles        find_roles, read_corrections: which joint is what   (names, shape, 
 measure      standing_height, find_up, find_units
 reference    reference_pose, reference_world, mirror_map: the same T-pose for every character   (posture, alignment)
 body         make_character: contact points (sole), masses, limits
+wrists       straightened_wrists: the bend of wrists without the errors of their capture
 proportions  apply_proportions, proportions_of: the same character with other segment lengths and girths
 cache        results memoised by a skeleton's content
 """
@@ -25,6 +26,7 @@ from footplant.humanoid.reference import (
 )
 from footplant.humanoid.roles import CHAINS, ROLES, find_roles, read_corrections
 from footplant.humanoid.sole import contact_points, lower_soles
+from footplant.humanoid.wrists import straightened_wrists
 
 __all__ = [
     "CHAINS",
@@ -48,6 +50,7 @@ __all__ = [
     "reference_world",
     "segment_masses",
     "standing_height",
+    "straightened_wrists",
     "with_head_of_t_pose",
     "with_reference",
     "with_straight_toes",

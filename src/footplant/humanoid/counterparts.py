@@ -13,6 +13,7 @@ from footplant import rotation
 from footplant.humanoid.cache import CACHE_SIZE, RolesKey, SkeletonKey
 from footplant.humanoid.measure import leg_length
 from footplant.humanoid.reference import reference_pose, reference_world
+from footplant.humanoid.wrists import bent_below_twist
 from footplant.skeleton import Character, Point
 
 _BELOW = {"spine": "hips", "neck": "spine"}
@@ -68,6 +69,11 @@ class Counterparts:
                     first[joint], second[joint], shares[joint] = a, b, share
             else:
                 first[list(chain)] = second[list(chain)] = _paired(given, len(chain))
+        own = bent_below_twist(character.skeleton, from_roles)
+        for side, hand in bent_below_twist(skeleton, to_roles).items():
+            # without such a joint in the source it follows the hand, and so does a thumb that is on it
+            given = character.skeleton.parents[own[side]] if side in own else first[hand]
+            first[skeleton.parents[hand]] = second[skeleton.parents[hand]] = given
         twists = _twists(target, pose)
         return cls(
             np.array(skeleton.parents), first, second, shares,

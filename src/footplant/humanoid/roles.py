@@ -124,7 +124,33 @@ def _collect(tree: Tree, body: Body) -> tuple[dict[str, tuple[int, ...]], dict[s
     confidence, reasons = {}, {}
     for role, chain in joints.items():
         confidence[role], reasons[role] = _judge(tree, body, role, chain)
+    for side in body.sides:
+        bend = _bend_of_wrist(tree, joints, side)
+        if bend is not None:
+            hand, twist = f"{side}_hand", f"{side}_lower_arm_twist"
+            joints |= {hand: (bend,), twist: (*joints.get(twist, ()), *joints[hand])}
+            joints.pop(f"{side}_thumb", None)
+            above, name = (tree.skeleton.names[joint] for joint in (joints[twist][-1], bend))
+            confidence[twist], reasons[twist] = confidence[hand], f"{above!r} is above the joint that bends the wrist"
+            reasons[hand] = f"{name!r} carries the fingers, where {above!r} is"
     return joints, confidence, reasons
+
+
+def _bend_of_wrist(tree: Tree, joints: Mapping[str, tuple[int, ...]], side: str) -> int | None:
+    """Return the joint below a hand that bends its wrist: at the same place, with all fingers but the thumb.
+
+    The one above then twists the forearm: CMU's captures as BVH files have a LeftHand and a LeftFingerBase. Vertices
+    that follow the upper one are a hand's, so that it stays the hand. A thumb beside the lower one is no part of the
+    hand any more; that of CMU's captures has no marker, and 72 of 72 point along the same direction of their hand.
+    """
+    hand = joints.get(f"{side}_hand", (-1,))[0]
+    if hand < 0 or (tree.skin is not None and tree.skin.counts[hand] > 0):
+        return None
+    others = {joint for chain in joints.values() for joint in chain}
+    below = [joint for joint in tree.skeleton.children[hand] if joint not in joints.get(f"{side}_thumb", ())]
+    if len(below) != 1 or below[0] in others or tree.lengths[below[0]] > 0.0:
+        return None
+    return below[0] if tree.skeleton.children[below[0]] else None
 
 
 def _judge(tree: Tree, body: Body, role: str, chain: tuple[int, ...]) -> tuple[float, str]:
