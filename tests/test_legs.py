@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from footplant import rotation, samples
 from footplant.constraints import Footplant
 from footplant.contacts.detection import find_contacts
-from footplant.feet.foot_curves import foot_curve
+from footplant.feet.foot_curves import FOOT_SETTINGS, foot_curve
 from footplant.feet.planting import can_plant, plant_feet
 from footplant.geometry import Plane
 from footplant.humanoid.limits import anatomical_turns, clamp_to_limits, limit_excess
@@ -344,3 +344,23 @@ def test_a_foot_that_moves_into_a_riser_is_kept_before_it_and_not_lifted_onto_it
     found = Kinematics(solve_legs(Kinematics(still), figure, feet).motion).positions[:, legs[0].end]
     assert found[10:30, 2].min() > edge - 1e-3
     assert np.abs(found[10:30, 1] - left[10:30, 1]).max() < 0.02
+
+
+def test_a_foot_that_is_about_to_be_planted_beyond_its_limits_does_not_snap_onto_its_plant():
+    clip = samples.load("stand")
+    motion, character = clip.motion[:60], clip.character
+    kinematics = Kinematics(motion)
+    points = [character.contacts[f"left_{part}"] for part in ("heel", "ball")]
+    lies = [Footplant(point=point, place=kinematics.point(point)[30], frames=range(30, 60)) for point in points]
+    own = kinematics.rotations[:, character.roles["left_foot"]]
+    back = rotation.multiply(rotation.exp(np.radians(8.0) * rotation.AXES["x"]), own)
+    bends = []
+    for push in (FOOT_SETTINGS.push, 1e9):
+        curve = foot_curve(
+            kinematics, character, "left", lies, FLOOR, within=(own, back), settings=replace(FOOT_SETTINGS, push=push)
+        )
+        turned = np.degrees(rotation.log(rotation.multiply(curve.rotations, rotation.inverse(own)))[:, 0])
+        assert turned[:15].max() > 7.5
+        assert np.abs(turned[30:]).max() < 0.5
+        bends.append(np.abs(np.diff(turned, 2)).max())
+    assert bends[0] < 0.5 * bends[1]

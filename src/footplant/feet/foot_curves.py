@@ -56,6 +56,11 @@ class FootSettings:
     most_back: float = 0.3
     """Radians by which a swinging foot is turned back to its ankle's limits; where more would be needed, as in
     acrobatics, it is left as it is."""
+    push: float = 100.0
+    """Radians; a swinging foot beyond its ankle's limits is turned back with the force of one that is so far off: one
+    that is about to be planted beyond them does not snap onto its plant. With no bound, 1000, 100 and 10, a crawl on
+    two bodies jerks 1.43, 1.41, 1.29 and 1.24, and 1.16, 1.14, 1.13 and 1.12 times as much as the source, and an ankle
+    that the capture turns over (CMU 60_01) ends 1.8°, 2.0°, 2.7° and 6.4° farther beyond its limit than there."""
     rim: float = 0.03
     """Metres of a shoe's rim that may touch a riser beside it. Without, a foot that comes down 3 mm too near to a riser
     is lifted over it in the last frame."""
@@ -315,8 +320,10 @@ def _add_limits(
     if len(rows):
         axis = back[rows] / angle[rows, None]
         goal = rotation.log(rotation.multiply(nearest[rows], rotation.inverse(reference[rows])))
-        squares[rows] += BOUND * axis[:, :, None] * axis[:, None, :]
-        vectors[rows] += BOUND * (goal * axis).sum(axis=1)[:, None] * axis
+        # with a bounded force, as legs are pushed
+        weight = np.minimum(BOUND, settings.push / angle[rows])[:, None, None]
+        squares[rows] += weight * axis[:, :, None] * axis[:, None, :]
+        vectors[rows] += weight[:, 0] * (goal * axis).sum(axis=1)[:, None] * axis
 
 
 def _lying(
