@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -148,6 +150,17 @@ def test_a_second_time_changes_nothing():
     once = motion_of(written["left"], written["right"]).with_straight_wrists(ROLES)
     twice = once.with_straight_wrists(ROLES)
     assert np.degrees(rotation.angle(once.rotations, twice.rotations)).max() < 1e-6
+
+
+def test_flicker_is_interpolated_and_fast_strokes_stay():
+    """A wrist that jumps by 50° for three frames is at rest; one that flexes by 60° in a tenth of a second does so."""
+    still = np.zeros(FRAMES)
+    stroke = 60.0 * np.clip((np.arange(FRAMES) - 150.0) / 12.0, 0.0, 1.0)
+    flicker = np.where(np.isin(np.arange(FRAMES), [60, 61, 62]), 50.0, 0.0)
+    written = {side: recorded(turn(0.1 + stroke + flicker, still, sign), sign) for side, sign in SIGNS.items()}
+    made = replace(motion_of(written["left"], written["right"]), fps=120.0).with_straight_wrists(ROLES)
+    for side, sign in SIGNS.items():
+        assert np.degrees(rotation.angle(wrists_of(made, side), turn(stroke, still, sign))).max() < 0.1
 
 
 def test_a_joint_that_twists_too_is_left_alone():

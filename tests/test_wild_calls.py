@@ -1029,7 +1029,7 @@ CHEAP: dict[str, Draw] = {
     ),
     "humanoid.straightened_wrists": lambda d: (
         humanoid.straightened_wrists(
-            d(characters).skeleton, d(characters).require_roles(), d(arrays(walk().motion.rotations[:8]))
+            d(characters).skeleton, d(characters).require_roles(), d(arrays(walk().motion.rotations[:8])), d(real(30.0))
         )
         is None
     ),

@@ -219,7 +219,7 @@ class Motion:
         """
         from footplant import humanoid
 
-        rotations = humanoid.straightened_wrists(self.skeleton, roles, self.rotations)
+        rotations = humanoid.straightened_wrists(self.skeleton, roles, self.rotations, self.fps)
         return self if rotations is self.rotations else replace(self, rotations=rotations)
 
     def mirrored(self, roles: Roles) -> Motion:
