@@ -2,8 +2,9 @@
 
 A palm touches where its importance to the body is above 0.9 and its distance from the performer's segment is at most
 `ON_BODY`. The gap of the character is how much farther its palm is from the skin than the performer's, as a fraction of
-the body's size; for hands that meet, how much farther apart the palms are. A gap of more than 10 mm is out of reach
-where the engine says so (`PuppetMotion.out_of_reach`): every place of that segment's skin is farther than the arm is
+the body's size; the skin is that of all segments that the performer's palm is near to (`ADJACENT`), as thighs begin
+elsewhere on another body. For hands that meet, how much farther apart the palms are. A gap of more than 10 mm is out
+of reach where the engine says so (`PuppetMotion.out_of_reach`): every place of that skin is farther than the arm is
 long, or covered by the trunk. How many frames are, and the median and the largest gap of the others. Beside it: how
 deep legs are in each other beyond the captured angles and the performer's own legs (`Apart` of the body proxy), how far
 planted feet stray, and the largest joint acceleration over that of the captured angles.
@@ -45,6 +46,9 @@ CLIPS = (
 """Samples and recordings in which hands touch the body or each other, fights and walks among them."""
 MATTERS, ON_BODY, PALMS = 0.9, 0.012, 0.05
 """Importance, distance of a palm from the skin and of the palms from each other (body heights) that make a touch."""
+ADJACENT, FAR = (0.5, 0.024), 10.0
+"""Importance and distance (body heights) from which a segment's skin is what is touched, too: a palm on the side of the
+hips may lie on the thigh of another body. Metres that stand for no segment."""
 SIDES = ("left", "right")
 
 
@@ -90,11 +94,11 @@ def measures(clip: Clip, target: Character, scene: PerformanceScene | None, inte
     there, here = tube_distances(clip.character, theirs, palms), tube_distances(target, ours, own)
     gaps, beyond = [], []
     for arm in range(2):
-        weights = found.body[:, arm]
-        best = weights.argmax(axis=1)
-        rows = np.arange(len(best))
-        on = (weights[rows, best] > MATTERS) & (there[rows, arm, best] <= ON_BODY * height)
-        gap = here[rows, arm, best] - size * np.maximum(there[rows, arm, best], 0.0)
+        weights, near = found.body[:, arm], there[:, arm]
+        on = ((weights > MATTERS) & (near <= ON_BODY * height)).any(axis=1)
+        skin = (weights > ADJACENT[0]) & (near <= ADJACENT[1] * height)
+        wanted, away = (np.where(skin, tubes[:, arm], FAR).min(axis=1) for tubes in (there, here))
+        gap = away - size * np.maximum(wanted, 0.0)
         gaps.append(1e3 * gap[on])
         beyond.append(found.out_of_reach[on, arm])
     between, apart = (np.linalg.norm(p[:, 0] - p[:, 1], axis=1) for p in (palms, own))

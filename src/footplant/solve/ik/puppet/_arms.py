@@ -38,6 +38,9 @@ SETTLES = 5
 TOUCHED, MISSED, COVERED = 0.9, 0.01, 0.01
 """Importance from which a palm touches, metres by which it misses the skin, and metres in the trunk at which a place of
 the skin is covered."""
+ADJACENT, BESIDE = 0.5, 0.04
+"""Importance, and metres from the performer's skin, from which a segment is touched, too: a palm on the side of the
+hips may lie on the thigh of another body."""
 AROUND = 12
 """Places around each ring of a segment that are asked whether a palm reaches them."""
 
@@ -146,8 +149,8 @@ def hand_turn(target, importance, arm, w, work):
 def settle_touch(target, importance, arm, firm, work):
     """Put the palm of a wrist's goal as far from the target's skin as the performer's is from its own, within reach.
 
-    Alternating projections onto the skin and into the ball that the arm reaches. Returns how much of it is a touch of
-    a limb, 0 to 1.
+    Alternating projections onto the skin and into the ball that the arm reaches. The skin of several segments is that
+    of the nearest, on either body. Returns how much of it is a touch of a limb, 0 to 1.
     """
     tuning = target.stage.tuning
     if firm <= 0.0:
@@ -155,6 +158,13 @@ def settle_touch(target, importance, arm, firm, work):
     on_limb = 0.0
     tubes, stage, wrist, r = target.tubes, target.stage, work.wrists[arm], work.points[arm]
     s, most = work.positions[0, target.character.limbs[arm, 0]], tuning[AT.touch_stretch] * target.puppet.lengths[arm]
+    away, total = 0.0, 0.0
+    for k in range(tubes.joints.shape[0]):
+        part = touch_weight(importance.seen[arm, k], importance.body[arm, k], tuning)
+        away, total = away + part * stage.size * max(importance.seen[arm, k, 5], 0.0), total + part
+    if total <= 1e-30:
+        return 0.0
+    away /= total
     for _ in range(SETTLES):
         total, limbs_part, x, y, z = 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(tubes.joints.shape[0]):
@@ -162,12 +172,12 @@ def settle_touch(target, importance, arm, firm, work):
             if w <= 0.0:
                 continue
             seen = importance.seen[arm, k]
-            part = touch_weight(seen, w, tuning)
             d, nx, ny, nz = skin_distance(
                 tubes, k, work.positions[0], work.rotations[0], wrist[0] + r[0], wrist[1] + r[1], wrist[2] + r[2]
             )
-            away = stage.size * max(seen[5], 0.0) - d
-            total, x, y, z = total + part, x + part * away * nx, y + part * away * ny, z + part * away * nz
+            part = touch_weight(seen, w, tuning) * math.exp(-max(d, -0.3) / tuning[AT.nearer])
+            push = part * (away - d)
+            total, x, y, z = total + part, x + push * nx, y + push * ny, z + push * nz
             limbs_part += 0.0 if target.trunk[k] else part
         if total <= 1e-30:
             return 0.0
@@ -426,43 +436,62 @@ def cross_arms(target, importance, work):
 
 
 @uncounted_jit
+def touched_skin(importance, arm, k):
+    """Return whether a palm touches the skin of a segment, or what lies next to it."""
+    return importance.body[arm, k] > ADJACENT and importance.seen[arm, k, 5] <= BESIDE
+
+
+@uncounted_jit
 def beyond_reach(target, importance, arm, work):
-    """Return 1 where a palm misses the segment that it should touch and no place of that segment's skin is in reach.
+    """Return 1 where a palm misses what it should touch and no place of that skin is in reach.
 
     A place is in reach if the arm is long enough for it, the hand oriented as it is, and if the trunk does not cover
     it, as a belly covers thighs.
     """
-    tubes, puppet, r, best = target.tubes, target.puppet, work.points[arm], 0
-    for k in range(1, tubes.joints.shape[0]):
-        if importance.body[arm, k] > importance.body[arm, best]:
-            best = k
-    if importance.body[arm, best] <= TOUCHED:
+    tubes, puppet, r, most, away = target.tubes, target.puppet, work.points[arm], 0.0, 1e3
+    for k in range(tubes.joints.shape[0]):
+        most = max(most, importance.body[arm, k])
+        if touched_skin(importance, arm, k):
+            away = min(away, target.stage.size * max(importance.seen[arm, k, 5], 0.0))
+    if most <= TOUCHED or away >= 1e3:
         return 0.0
     for limb in range(2):
         if target.character.limbs[limb, 2] >= 0:
             update_limb(puppet, limb, work)
-    s, positions, rotations = work.positions[0, target.character.limbs[arm, 0]], work.positions[0], work.rotations[0]
+    positions, rotations, least = work.positions[0], work.rotations[0], 1e3
     _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, target.character, arm, work)
-    away = target.stage.size * max(importance.seen[arm, best, 5], 0.0)
-    d, _, _, _ = skin_distance(tubes, best, positions, rotations, x + r[0], y + r[1], z + r[2])
-    if abs(d - away) <= MISSED:
+    for k in range(tubes.joints.shape[0]):
+        if touched_skin(importance, arm, k):
+            least = min(least, skin_distance(tubes, k, positions, rotations, x + r[0], y + r[1], z + r[2])[0])
+    if abs(least - away) <= MISSED:
         return 0.0
+    for k in range(tubes.joints.shape[0]):
+        if touched_skin(importance, arm, k) and skin_in_reach(target, arm, k, away, work):
+            return 0.0
+    return 1.0
+
+
+@uncounted_jit
+def skin_in_reach(target, arm, number, away, work):
+    """Return whether a palm reaches a place `away` metres from the skin of a segment that the trunk does not cover."""
+    tubes, positions, rotations, r = target.tubes, work.positions[0], work.rotations[0], work.points[arm]
+    s, length = positions[target.character.limbs[arm, 0]], target.puppet.lengths[arm]
     for ring in range(RINGS):
         for n in range(AROUND):
             angle = 2.0 * math.pi * n / AROUND
             x, y, z = place(
-                tubes, best, positions, rotations, ring / (RINGS - 1.0), math.cos(angle), math.sin(angle), away, 0.0
+                tubes, number, positions, rotations, ring / (RINGS - 1.0), math.cos(angle), math.sin(angle), away, 0.0
             )
-            if (x - r[0] - s[0]) ** 2 + (y - r[1] - s[1]) ** 2 + (z - r[2] - s[2]) ** 2 > puppet.lengths[arm] ** 2:
+            if (x - r[0] - s[0]) ** 2 + (y - r[1] - s[1]) ** 2 + (z - r[2] - s[2]) ** 2 > length**2:
                 continue
             free = True
             for k in range(tubes.joints.shape[0]):
-                if target.trunk[k] and k != best:
+                if target.trunk[k] and k != number:
                     d, _, _, _ = tube_distance(tubes, k, positions, rotations, x, y, z)
                     free = free and d > -COVERED
             if free:
-                return 0.0
-    return 1.0
+                return True
+    return False
 
 
 @uncounted_jit
