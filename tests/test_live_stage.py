@@ -571,6 +571,20 @@ def test_network_jitter_is_removed(stamps):
     assert clock.rate == pytest.approx(60.0, rel=0.01 if stamps == "precise" else 0.02)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_precise_stamps_are_used_beside_late_and_lost_poses(seed):
+    """Of poses that arrive evenly, every twentieth is lost, and the one before it is late."""
+    sent_at = np.arange(600) / 60.0
+    arrivals = sent_at + np.abs(np.random.default_rng(seed).normal(scale=0.002, size=600))
+    arrivals[18::20] += 0.027
+    kept = np.arange(600) % 20 != 19
+    clock = SenderClock()
+    for stamp, now in zip(sent_at[kept], np.maximum.accumulate(arrivals[kept]), strict=True):
+        clock.capture(stamp, now)
+        assert clock.trusts_stamps
+    assert clock.jumps == 0
+
+
 SENT = np.arange(300) / 60.0
 STAMPS = {
     "none": [None] * 300,
