@@ -10,9 +10,9 @@ import pytest
 import footplant
 from conftest import shared_data
 from footplant import rotation
-from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.feet.planting import _with_still_ankle
-from footplant.feet.stillness import still_ankles
+from footplant.feet.stillness import FRAME_NEAR, held_a_frame_longer, still_ankles
 from footplant.kinematics import Kinematics
 from footplant.solve.legs import FootCurve
 
@@ -83,3 +83,35 @@ def test_a_held_ankle_is_as_high_as_each_frame_needs_and_does_not_jump():
     assert held.planted[:20].all()
     assert (held.places[:20, 1] >= needed[:20] - 1e-12).all()
     assert np.abs(np.diff(held.places[:20, 1])).max() < 0.005
+
+
+@pytest.mark.parametrize("fps", [30.0, 120.0])
+def test_contacts_of_low_frame_rates_are_a_frame_longer_where_the_foot_is_in_place(fps):
+    clip = footplant.load("sample:walk")
+    clip = replace(clip, motion=clip.motion.resample(fps))
+    source, contacts = Kinematics(clip.motion), find_contacts(clip)
+    # a detector that ends contacts too early
+    long = [plant for plant in contacts.plants if len(plant) > 6]
+    short = replace(contacts, plants=tuple(replace(p, start=p.start + 2, end=p.end - 2) for p in long))
+    longer = held_a_frame_longer(short, clip, source)
+    if fps > 60.0:
+        assert longer is short
+        return
+    gained = [(a.start - b.start, b.end - a.end) for a, b in zip(short.plants, longer.plants, strict=True)]
+    assert all(0 <= each <= 1 for pair in gained for each in pair)
+    assert np.sum(gained) > len(gained)
+    near = FRAME_NEAR * clip.character.height
+    for old, new in zip(short.plants, longer.plants, strict=True):
+        track = source.point(clip.character.contacts[new.point])
+        assert np.linalg.norm(track[new.start] - track[old.start]) < near
+        assert np.linalg.norm(track[new.end - 1] - track[old.end - 1]) < near
+
+
+def test_contacts_with_a_short_swing_between_them_are_not_lengthened_into_it():
+    clip = footplant.load("sample:stand")
+    clip = replace(clip, motion=clip.motion.resample(30.0))
+    source, contacts = Kinematics(clip.motion), find_contacts(clip)
+    place = contacts.plants[0].place
+    parts = [Plant("left_heel", 2, 10, place), Plant("left_heel", 18, 30, place), Plant("left_heel", 50, 60, place)]
+    longer = held_a_frame_longer(replace(contacts, plants=tuple(parts)), clip, source).plants
+    assert [(plant.start, plant.end) for plant in longer] == [(1, 10), (18, 31), (49, 61)]

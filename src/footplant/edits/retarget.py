@@ -41,7 +41,7 @@ from footplant.feet.steps import (
     with_foot_length,
     without_overlap,
 )
-from footplant.feet.stillness import still_ankles
+from footplant.feet.stillness import held_a_frame_longer, still_ankles
 from footplant.feet.tiptoe import balls_above_toes, plants_at_toe_tips, with_toe_tips
 from footplant.feet.turning_feet import with_turning_feet
 from footplant.kinematics import Kinematics
@@ -118,7 +118,8 @@ def retarget(
     recorded, clip = clip, replace(clip, motion=source_motion(clip.motion, clip.character, target))
     source = Kinematics(clip.motion)
     lead = lead_in_frames(clip)
-    contacts = contacts_after_lead_in(contacts, clip, lead, hands=True)
+    found = contacts_after_lead_in(contacts, clip, lead, hands=True)
+    contacts = found if contacts is not None else held_a_frame_longer(found, clip, source)
     contacts = with_plausible_floor(without_idle_palms(contacts, clip.character.height, clip), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps, stride)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)

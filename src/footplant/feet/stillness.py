@@ -26,6 +26,8 @@ frames.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -50,6 +52,14 @@ TRAVELLED, FOOT_LOW = 0.07, 0.02
 """Body heights by which hips travel over a foot that stands, and that a foot is higher at most than where it is
 planted: those of `quality.stances`. If every ankle counts that is still below `LOW`, four more of a crawl are held
 whose feet are in the air, and jerk is 1.9 instead of 1.3 times the source's."""
+LOW_RATE = 60.0
+"""Frames per second up to which contacts may be a frame too short, and are lengthened (`held_a_frame_longer`)."""
+FRAME_NEAR, FRAME_APART = 0.002, 0.4
+"""Body heights from its place at which a point, and its joint, is still in place in a frame beside its contact, and
+seconds that are left between contacts. Of 1428 stances of 59 pairs, 3.36 % slide more than 1 mm and 0.35 % more than
+5 mm without, 3.15 % and 0.28 % with these, and with 0.003; that turns shins of a walk of 30 frames/s on short legs with
+long feet by 3.6° instead of 3.0° (without: 2.6°). With 0.15 s, shifts of weight in a clip of crossed arms jerk 1.19
+instead of 1.10 times as much as the source. At 120 frames/s no stance is better and thighs are 0.1° farther off."""
 STILL_SPEED = 2.0 * STILL_WITHIN / STILL_FOR
 """Body heights per second: a faster joint leaves its place before it has been still."""
 NEAR = StillnessSettings().merge_near
@@ -66,7 +76,8 @@ def held_while_still(contacts: Contacts, clip: Clip, source: Kinematics) -> Cont
     throughout, that of the point that moves least is lengthened, or one is added.
     """
     plants: dict[str, list[Plant]] = {}
-    for plant in _lengthened(contacts, clip, source):
+    # at 30 frames/s a foot that lands is fast in the frame before and yet within millimetres of its place
+    for plant in _lengthened(contacts, clip, source, STILL_WITHIN * clip.character.height, np.min):
         plants.setdefault(plant.point, []).append(plant)
     points, height = clip.character.contacts, clip.character.height
     tracks = {name: np.stack([source.point(point), source.positions[:, point.joint]]) for name, point in points.items()}
@@ -82,15 +93,33 @@ def held_while_still(contacts: Contacts, clip: Clip, source: Kinematics) -> Cont
     return replace(contacts, plants=tuple(plant for point in sorted(plants) for plant in plants[point]))
 
 
-def _lengthened(contacts: Contacts, clip: Clip, source: Kinematics) -> list[Plant]:
+def held_a_frame_longer(contacts: Contacts, clip: Clip, source: Kinematics) -> Contacts:
+    """Return the contacts of a clip's feet, at low frame rates a frame longer at either end that is still in place.
+
+    A foot that lands between two frames is fast in the one before and yet within millimetres of its place.
+    """
+    if contacts.fps > LOW_RATE:
+        return contacts
+    near, apart = FRAME_NEAR * clip.character.height, math.ceil(FRAME_APART * contacts.fps)
+    feet = [plant for plant in contacts.plants if not plant.point.endswith("_palm")]
+    longer = _lengthened(replace(contacts, plants=tuple(feet)), clip, source, near, np.max, 1, apart)
+    palms = (plant for plant in contacts.plants if plant.point.endswith("_palm"))
+    return replace(contacts, plants=(*longer, *palms))
+
+
+def _lengthened(
+    contacts: Contacts, clip: Clip, source: Kinematics, near: float, of: Callable[[NDArray], float],
+    most: int | None = None, apart: int = 0,
+) -> list[Plant]:  # fmt: skip
     """Return contacts lengthened by the frames before and after in which their points are still in place.
 
-    At 30 frames/s a foot that lands is fast in the frame before and yet within millimetres of its place.
+    near: metres that the point and its joint, or one of the two (`of`), may be away. most: frames at either end.
+    apart: frames that are left between contacts of one point.
     """
-    near = STILL_WITHIN * clip.character.height
     made, ends, clip_frames = [], dict[str, int](), len(clip.motion)
+    most = clip_frames if most is None else most
     starts = {
-        (plant.point, plant.start): after.start
+        (plant.point, plant.start): after.start - apart
         for plant, after in pairwise(contacts.plants)
         if plant.point == after.point
     }
@@ -100,20 +129,20 @@ def _lengthened(contacts: Contacts, clip: Clip, source: Kinematics) -> list[Plan
             point = clip.character.contacts[plant.point]
             # a foot that rolls over its ball turns the point about the joint that stands, or the other way round
             tracks = np.stack([source.point(point), source.positions[:, point.joint]])
-            first = max(ends.get(plant.point, 0), 0)
-            last = min(starts.get((plant.point, plant.start), clip_frames), clip_frames)
-            while start > first and _nearest(tracks, start - 1, plant.start) < near:
+            first = max(ends.get(plant.point, 0), plant.start - most, 0)
+            last = min(starts.get((plant.point, plant.start), clip_frames), plant.end + most, clip_frames)
+            while start > first and of(_away(tracks, start - 1, plant.start)) < near:
                 start -= 1
-            while 0 < end < last and _nearest(tracks, end, plant.end - 1) < near:
+            while 0 < end < last and of(_away(tracks, end, plant.end - 1)) < near:
                 end += 1
-        ends[plant.point] = end
+        ends[plant.point] = end + apart
         made.append(replace(plant, start=start, end=end))
     return made
 
 
-def _nearest(tracks: NDArray, frame: int, other: int) -> float:
-    """Return the smallest distance between two frames of some tracks (N, F, 3), metres."""
-    return float(np.linalg.norm(tracks[:, frame] - tracks[:, other], axis=1).min())
+def _away(tracks: NDArray, frame: int, other: int) -> NDArray:
+    """Return the distances (N,) between two frames of some tracks (N, F, 3), metres."""
+    return np.linalg.norm(tracks[:, frame] - tracks[:, other], axis=1)
 
 
 def _joined(plants: list[Plant], tracks: NDArray, near: float) -> list[Plant]:
