@@ -12,7 +12,7 @@ import footplant
 from footplant import rotation
 from footplant.constraints import Footplant
 from footplant.geometry import Plane
-from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell
+from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell, part_vertices
 from footplant.humanoid.limits import limit_violations
 from footplant.kernels import shell as kernel
 from footplant.kinematics import Kinematics
@@ -187,6 +187,32 @@ def test_planted_palms_are_met_and_told():
     found = solve(motion, "mannequin", palms=(replace(held, place=far),))
     assert found.palms is not None
     assert found.palms.max() > 1.0
+
+
+def test_free_places_of_palms_inside_the_body_move_out_of_it():
+    """Also where palms are planted for so long that the body might hang from them."""
+    motion, target = standing("blubby", 1.45), character("blubby")
+    point = target.contacts["left_palm"]
+    held = Footplant(point=point, place=Kinematics(motion).point(point)[30], frames=range(10, 50))
+    assert clearance(motion, "blubby").min() < -0.05
+    found = solve(motion, "blubby", palms=(held,), free=True)
+    assert clearance(found.motion, "blubby").min() > -0.005
+    assert found.palms is not None
+    assert found.palms.max() < 0.001
+    path = Kinematics(found.motion).point(point)[10:50]
+    np.testing.assert_allclose(path, np.broadcast_to(found.plants[0].place, path.shape), atol=0.001)
+
+
+@pytest.mark.parametrize("name", ["blubby", "mannequin"])
+def test_samples_of_a_hand_cover_it(name):
+    target, samples = character(name), ArmSamples.of(character(name))
+    places, turned = target.skeleton.rest_world
+    at = places[samples.joints] + rotation.rotate(turned[samples.joints], samples.offsets)
+    for arm, side in enumerate(("left", "right")):
+        vertices, own = part_vertices(target, f"{side}_hand"), (samples.arms == arm) & (samples.radii == 0.0)
+        assert vertices is not None
+        away = np.linalg.norm(vertices[:, None] - at[own], axis=2).min(axis=1)
+        assert away.max() < 0.21 * np.linalg.norm(np.ptp(vertices, axis=0))
 
 
 def test_joint_limits_are_kept():

@@ -299,6 +299,32 @@ def hand_distances(arms, shell, frames, positions, rotations, groups, wanted, wo
 
 
 @uncounted_jit
+def planted_clearance(arms, shell, frames, positions, rotations, side, place, work):
+    """Return the least signed distance of a hand from the body at frames (K,), metres, beyond what is allowed, when its
+    palm is moved to a place (3,), and the outward direction there."""
+    least, out = np.inf, (0.0, 1.0, 0.0)
+    work.samples[:, :] = np.inf
+    for k in range(frames.shape[0]):
+        f = frames[k]
+        at = carried(positions[f], rotations[f], arms.palms[side], arms.palm_offsets[side])
+        for p in range(arms.sample_arms.shape[0]):
+            if arms.sample_arms[p] == side and arms.radii[p] == 0.0:
+                x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
+                work.samples[p, 0] = x + place[0] - at[0]
+                work.samples[p, 1] = y + place[1] - at[1]
+                work.samples[p, 2] = z + place[2] - at[2]
+        pose_near_groups(arms, shell, positions[f], rotations[f], 0.0, 1.0, work)
+        for p in range(arms.sample_arms.shape[0]):
+            x, y, z = work.samples[p]
+            for g in range(shell.groups.shape[0] - 1):
+                if arms.allowed[p, g] > -np.inf and outside_box(work.posed.boxes[g], x, y, z) <= 0.0:
+                    d, nx, ny, nz = distance(shell, g, work.posed, x, y, z)
+                    if d - arms.allowed[p, g] < least:
+                        least, out = d - arms.allowed[p, g], (nx, ny, nz)
+    return least, out
+
+
+@uncounted_jit
 def from_segment(start, end, first, x, y, z):
     """Return the distance of a point from a segment, the direction away from it, and the fraction along it.
 
@@ -771,7 +797,11 @@ def add_arm_limits(arms, window, k, side, unknowns, weights, work):
     the upper arm's twist follows from the plane of the arm."""
     i, step = 4 * side, 1e-6
     a, b, c, d = unknowns[i], unknowns[i + 1], unknowns[i + 2], unknowns[i + 3]
-    own = arm_turns(arms, window, k, side, weights.straight, 0.0, 0.0, 0.0, 0.0)
+    upper, lower = window.locals[k, side, UPPER_ARM], window.locals[k, side, FOREARM]
+    own = (
+        anatomical(arms.limits[side, UPPER_ARM], upper[0], upper[1], upper[2], upper[3]),
+        anatomical(arms.limits[side, FOREARM], lower[0], lower[1], lower[2], lower[3]),
+    )
     now = arm_turns(arms, window, k, side, weights.straight, a, b, c, d)
     first = work.counts[k]
     for segment in range(2):
@@ -1270,6 +1300,9 @@ WARMUP = {
         np.zeros(1, np.int64), np.ones((1, 3)), smallest_tubes(), np.zeros((1, 2), np.int64), np.zeros(1),
         Touching(1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0), *_poses(), smallest_tubes(), smallest_shell(), _poses(),
         new_work(1, smallest_shell(), 1), np.empty(1), np.empty((1, 3)), np.empty((1, 3)),
+    ),
+    "planted_clearance": lambda: (
+        _arms(), smallest_shell(), np.zeros(1, np.int64), *_poses(), 0, np.zeros(3), new_work(1, smallest_shell(), 1)
     ),
     "hand_distances": lambda: (
         _arms(), smallest_shell(), np.zeros(1, np.int64), *_poses(), np.zeros((1, 2), np.int64), np.zeros((1, 2)),

@@ -11,7 +11,7 @@ that step is predicted to break it (look-ahead active set). Knots are about `kno
 palms every frame is a knot. Frames far from anything that acts stay as they are, bit for bit.
 
 A palm planted on the ground lies on it: the wrist extends, and the skin of the hand stays above it. Where its place is
-free, it is where the palm comes to lie without it.
+free, it is where the palm comes to lie without it; so is that of a palm held in the air inside the body.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ArmSettings:
     plant: float = 1e7
     """Weight of a planted palm, per squared body height."""
     plant_force: float = 100.0
-    """Largest force of a planted palm whose place is inside the body, per body height: it is not met."""
+    """Largest force of a planted palm at whose place the hand is inside the body, per body height: it is not met."""
     on_ground: float = 0.08
     """Distance from the ground below which a planted palm rests on it (14 cm)."""
     flat: float = 1.2
@@ -83,7 +83,8 @@ class ArmSettings:
     stretch: float = 0.995
     """Fraction of its length to which an arm stretches for a planted palm whose place is free."""
     hanging: float = 0.3
-    """Share of frames with a planted palm above which the body hangs or climbs: places inside it are met as well."""
+    """Share of frames with a planted palm above which the body hangs or climbs: given places inside it are met as
+    well."""
     robust: float = 0.01
     """Distance beyond which a touch pulls with constant force (2 cm)."""
     given_up: float = 0.06
@@ -163,7 +164,7 @@ class ArmSettings:
 
 ARMS = ArmSettings()
 PROJECTIONS = 50
-"""Most projections by which a planted palm's place is brought within reach."""
+"""Most projections by which a planted palm's place is brought within reach or out of the body."""
 LEGS_AND_TRUNK = 0.85
 """Legs and trunk up to the head joint as a share of the height (Drillis and Contini 1966)."""
 
@@ -392,8 +393,8 @@ class _ArmsStage:
         return places, hangs, surface_of(self.character).tables()
 
     def _planted(self, frames: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Return the places (K, 2, 3) of planted palms, where they are held (K, 2), where such a place is inside the
-        body at some time (K, 2), and their activation (K, 2)."""
+        """Return the places (K, 2, 3) of planted palms, where they are held (K, 2), where the hand would then be
+        inside the body at some time (K, 2), and their activation (K, 2)."""
         places, held = np.zeros((len(frames), 2, 3)), np.zeros((len(frames), 2), bool)
         active, blocked = np.zeros((len(frames), 2)), np.zeros((len(frames), 2), bool)
         for number, side in self.palms:
@@ -402,24 +403,27 @@ class _ArmsStage:
             active[rows, side] = np.maximum(active[rows, side], share)
             rows = rows[share >= 1.0]
             places[rows, side], held[rows, side] = plant.place, True
-            blocked[rows, side] = not self.hangs and self._inside(plant.place, frames[rows])
+            if not self.hangs or (self.free and not self._rests(np.array([plant.place], float))[0]):
+                blocked[rows, side] = self._inside(side, plant.place, frames[rows])[0] > 0.0
         return places, held, blocked, active
 
-    def _inside(self, place: NDArray, frames: NDArray) -> bool:
-        """Return whether a place (3,) is inside the body at one of some frames."""
-        from footplant.kernels import shell as kernel
+    def _rests(self, places: NDArray) -> NDArray:
+        """Return whether palms at places (N, 3) rest on the ground, (N,)."""
+        if self.ground is None:
+            return np.zeros(len(places), bool)
+        return places[:, 1] - self.ground.height(places[:, ::2]) < self.settings.on_ground * self.target.height
 
-        if not len(frames):
-            return False
-        poses = self.kinematics.positions[frames], self.kinematics.rotations[frames]
-        points, out = np.repeat(place[None], len(frames), axis=0), np.empty((len(frames), 4))
-        least = np.inf
-        for part in poses:
-            part.setflags(write=False)
-        for group in range(len(GROUPS)):
-            kernel.distances(self.shell, group, *poses, points, kernel.new_posed(self.shell), out)
-            least = min(least, float(out[:, 0].min()))
-        return least < 0.0
+    def _inside(self, side: int, place: NDArray, frames: NDArray) -> tuple[float, NDArray]:
+        """Return how deep a hand with its palm at a place (3,) is inside the body at some frames, at most, and the way
+        out (3,)."""
+        from footplant.solve import _arms as kernel
+
+        work = kernel.new_work(1, self.shell, len(self.arms.sample_arms))
+        positions, rotations = self.kinematics.positions, self.kinematics.rotations
+        least, way = kernel.planted_clearance(
+            self.arms, self.shell, frames, positions, rotations, side, np.asarray(place, float), work
+        )
+        return max(-least, 0.0), np.array(way)
 
     def window(self, frames: NDArray):
         """Return the arms, goals and ground at some frames (ascending) as kernels take them, and the clearance (K,)."""
@@ -563,8 +567,7 @@ class _ArmsStage:
         if self.ground is None or not held.any():
             return
         at = places[held]
-        on_it = at[:, 1] - self.ground.height(at[:, ::2]) < self.settings.on_ground * self.target.height
-        window.normals[held] = np.where(on_it[:, None], normal_of(self.ground, at[:, ::2]), 0.0)
+        window.normals[held] = np.where(self._rests(at)[:, None], normal_of(self.ground, at[:, ::2]), 0.0)
 
     # --- solving ----------------------------------------------------------------------------------------------------
 
@@ -625,7 +628,9 @@ class _ArmsStage:
         rules = (
             settings.steps + growing, settings.looks, settings.longest, settings.enough, settings.small, growing
         )  # fmt: skip
-        lying = window.normals.any(axis=2)
+        # places that are free move to where the palms come to lie, out of the body
+        blocked = (window.goal_weights > self.touch) & np.isfinite(window.robust)
+        moving = (window.normals.any(axis=2) | blocked) & self.free
         wrists, moved, peak = np.ascontiguousarray(window.chains[:, :, 2]), np.empty((count, 2, 3)), self._peak(stride)
         for smoother in settings.smoother:
             time = smoother * settings.smoothing * rate
@@ -639,7 +644,7 @@ class _ArmsStage:
                 # from where the arms are: on a body that grows anew, or drawn from afar, they may change sides
                 rules = settings.steps, *rules[1:-1], -1
             args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
-            solved = not (self.free and lying.any()) or self._lay_down(window, lying, args)
+            solved = not moving.any() or self._lay_down(window, moving, args)
             solved = solved and kernel.solve_window(*args) >= 0
             if solved and given is window and (less := self._without_unreached(window, unknowns, work)) is not None:
                 window, unknowns[:] = less, 0.0
@@ -685,24 +690,24 @@ class _ArmsStage:
         apart = np.linalg.norm(meeting[:, 0] - meeting[:, 1] - window.between, axis=1)
         return np.linalg.norm(found - window.goals, axis=2), apart
 
-    def _lay_down(self, window, lying: NDArray, args: tuple) -> bool:
-        """Solve a window without the places of palms that lie on the ground, and move these to where the palms come to
-        lie; return whether that was possible."""
+    def _lay_down(self, window, moving: NDArray, args: tuple) -> bool:
+        """Solve a window without the places of planted palms where they may move (K, 2), and move these to where the
+        palms come to lie; return whether that was possible."""
         from footplant.solve import _arms as kernel
 
-        held = window.goal_weights[lying]
+        held = window.goal_weights[moving]
         # their heights still count, as much as touches: the skin of a hand says how high its palm is
-        window.goal_weights[lying] = np.finfo(float).tiny
+        window.goal_weights[moving] = np.finfo(float).tiny
         arms, shell, part, positions, rotations, weights, *rest = args
         weights = weights._replace(lying=self.touch)
         solved = kernel.solve_window(arms, shell, part, positions, rotations, weights, *rest) >= 0
-        window.goal_weights[lying] = held
+        window.goal_weights[moving] = held
         if solved:
-            self._move_places(window, lying, args[-1], args[-2])
+            self._move_places(window, moving, args[-1], args[-2])
         return solved
 
-    def _move_places(self, window, lying: NDArray, unknowns: NDArray, work) -> None:
-        """Move the places of palms that lie on the ground to the means of the palms' displaced paths, within reach."""
+    def _move_places(self, window, moving: NDArray, unknowns: NDArray, work) -> None:
+        """Move the places of planted palms to the means of the palms' displaced paths, within reach."""
         from footplant.solve import _arms as kernel
 
         found, elbows = (np.empty((len(window.frames), 2, 3)) for _ in range(2))
@@ -713,11 +718,25 @@ class _ArmsStage:
         )  # fmt: skip
         for number, side in self.palms:
             rows, share = self.plants[number].active_rows(window.frames, self.fps)
-            rows = rows[(share >= 1.0) & lying[rows, side]]
+            rows = rows[(share >= 1.0) & moving[rows, side]]
             if len(rows):
                 arm = window.chains[rows, side, 0], elbows[rows, side], found[rows, side]
-                window.goals[rows, side] = place = _mean_place(*arm, self.settings.stretch)
+                place = _mean_place(*arm, self.settings.stretch)
+                if np.isfinite(window.robust[rows, side]).any():
+                    place, out = self._out_of_body(side, place, window.frames[rows])
+                    window.robust[rows, side] = np.inf if out else window.robust[rows, side]
+                window.goals[rows, side] = place
                 self.plants[number] = self.plants[number].like(place=place)
+
+    def _out_of_body(self, side: int, place: NDArray, frames: NDArray) -> tuple[NDArray, bool]:
+        """Return a place (3,) of a palm at which the hand is out of the body at all frames, and whether there is one:
+        it is moved out where it is deepest, by turns."""
+        for _ in range(PROJECTIONS):
+            depth, way = self._inside(side, place, frames)
+            if depth <= 0.0:
+                return place, True
+            place = place + depth * way
+        return place, False
 
     def _peak(self, stride: int) -> float:
         """Return the largest second difference of wrists and ankles of the incoming motion, so many frames apart."""
