@@ -430,8 +430,9 @@ def test_bvh_and_amc_of_the_same_take_agree(shared):
 ROLES = {
     "hips": "root", "spine": "lowerback", "neck": "lowerneck", "head": "head",
     **{f"{side}_{role}": f"{side[0]}{bone}" for side in ("left", "right") for role, bone in (
-        ("clavicle", "clavicle"), ("upper_arm", "humerus"), ("lower_arm", "radius"), ("hand", "wrist"),
-        ("thumb", "thumb"), ("upper_leg", "femur"), ("lower_leg", "tibia"), ("foot", "foot"), ("toes", "toes"))},
+        ("clavicle", "clavicle"), ("upper_arm", "humerus"), ("lower_arm", "radius"), ("hand", "hand"),
+        ("lower_arm_twist", "wrist"), ("upper_leg", "femur"), ("lower_leg", "tibia"), ("foot", "foot"),
+        ("toes", "toes"))},
 }  # fmt: skip
 REAL = {
     "asf_amc/11_01.amc": (597, 1.69), "asf_amc/35_01.amc": (358, 1.675),

@@ -145,6 +145,17 @@ def test_a_t_pose_before_the_motion_stays():
         assert np.degrees(rotation.angle(wrists_of(made, side)[3:10], rotation.IDENTITY)).max() < 1.0
 
 
+def test_a_t_pose_that_leads_to_the_motion_does_not_bend_wrists_the_other_way():
+    written = {side: recorded(crawl(sign, (25.0, 20.0)), sign) for side, sign in SIGNS.items()}
+    ramp = np.linspace(0.0, 1.0, 5)
+    for side, sign in SIGNS.items():
+        written[side][:5] = recorded(turn(25.0 * ramp, 20.0 * ramp, sign), sign)
+    motion = replace(motion_of(written["left"], written["right"]), fps=120.0)
+    for side in SIGNS:
+        made = wrists_of(motion.with_straight_wrists(ROLES), side)
+        assert np.degrees(rotation.angle(made[:8], rotation.IDENTITY)).max() < 0.1
+
+
 def test_a_second_time_changes_nothing():
     written = {side: recorded(crawl(sign, (25.0, 20.0)), sign) for side, sign in SIGNS.items()}
     once = motion_of(written["left"], written["right"]).with_straight_wrists(ROLES)

@@ -181,14 +181,13 @@ def test_no_frames_at_all():
 
 @pytest.mark.named("bvh/cmu/35_01.bvh", "asf_amc/35_01.amc")
 def test_one_performance_in_two_formats_is_one_motion(shared):
-    """CMU's 35_01 as BVH, with an added T-pose, and as AMC: the same on any character, but for head and hands."""
+    """CMU's 35_01 as BVH, with an added T-pose, and as AMC: the same on any character, but for the T-pose's head."""
     first, second = (
         footplant.load(shared_data(*file.split("/"))) for file in ("bvh/cmu/35_01.bvh", "asf_amc/35_01.amc")
     )
     for target in (MANNEQUIN, rigged("VRoid")):
         a, b = (Kinematics(transfer(clip.motion, clip.character, target)) for clip in (first, second))
         apart = np.degrees(rotation.angle(a.rotations[1:359], b.rotations[:358]))
-        roles, below = target.require_roles(), target.skeleton.descendants
-        head, *hands = (list(below(roles[role])) for role in ("head", "left_hand", "right_hand"))
-        assert np.delete(apart, [*head, *hands[0], *hands[1]], axis=1).max() < 0.1
+        head = target.skeleton.descendants(target.require_roles()["head"])
+        assert np.delete(apart, head, axis=1).max() < 0.2
         np.testing.assert_allclose(apart[:, head], 16.0, atol=0.5)

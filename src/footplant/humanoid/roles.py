@@ -129,10 +129,13 @@ def _collect(tree: Tree, body: Body) -> tuple[dict[str, tuple[int, ...]], dict[s
         if bend is not None:
             hand, twist = f"{side}_hand", f"{side}_lower_arm_twist"
             joints |= {hand: (bend,), twist: (*joints.get(twist, ()), *joints[hand])}
-            joints.pop(f"{side}_thumb", None)
             above, name = (tree.skeleton.names[joint] for joint in (joints[twist][-1], bend))
             confidence[twist], reasons[twist] = confidence[hand], f"{above!r} is above the joint that bends the wrist"
             reasons[hand] = f"{name!r} carries the fingers, where {above!r} is"
+        thumb = joints.get(f"{side}_thumb", ())
+        if thumb and tree.skeleton.parents[thumb[0]] in joints.get(f"{side}_lower_arm_twist", ()):
+            # on the forearm it is no part of the hand; CMU's captures have no marker on it
+            del joints[f"{side}_thumb"]
     return joints, confidence, reasons
 
 
@@ -140,8 +143,7 @@ def _bend_of_wrist(tree: Tree, joints: Mapping[str, tuple[int, ...]], side: str)
     """Return the joint below a hand that bends its wrist: at the same place, with all fingers but the thumb.
 
     The one above then twists the forearm: CMU's captures as BVH files have a LeftHand and a LeftFingerBase. Vertices
-    that follow the upper one are a hand's, so that it stays the hand. A thumb beside the lower one is no part of the
-    hand any more; that of CMU's captures has no marker, and 72 of 72 point along the same direction of their hand.
+    that follow the upper one are a hand's, so that it stays the hand.
     """
     hand = joints.get(f"{side}_hand", (-1,))[0]
     if hand < 0 or (tree.skin is not None and tree.skin.counts[hand] > 0):

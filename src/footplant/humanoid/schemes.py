@@ -26,7 +26,9 @@ _ARMS = {
     "hand=wrist,radiocarpal",
     "Poser, DAZ": "clavicle=collar upper_arm=shldr lower_arm=fore.arm hand=hand",
     "DAZ Genesis": "clavicle=collar upper_arm=shldr.bend lower_arm=fore.arm.bend hand=hand",
-    "Acclaim (ASF)": "clavicle=clavicle upper_arm=humerus lower_arm=radius hand=wrist",
+    # its wrist is a bone of the forearm, the last third of it, which twists; the hand bends
+    "Acclaim (ASF)": "clavicle=clavicle upper_arm=humerus lower_arm=radius lower_arm_twist=wrist hand=hand",
+    "Acclaim (ASF) without hands": "clavicle=clavicle upper_arm=humerus lower_arm=radius hand=wrist",
 }
 _LEGS = {
     "Mixamo, HumanIK, CMU": "upper_leg=up.leg lower_leg=leg foot=foot toes=toe.base,toe,toes",

@@ -1,10 +1,10 @@
-"""Wrists of captures whose hand has two joints at one place: the first twists, and the one below it bends.
+"""Wrists of captures that are two joints: the first twists the forearm, and the hand below it bends.
 
-CMU's captures are such: a solver fitted the bend to one marker on the back of the hand, seen from the middle of a bar
-across the wrist. That bend has four faults. Neither the marker nor the bar is where it was taken to be, so that the
-bend is off by a constant angle, of up to 50°, that differs between people and sides. The hand first deviates and then
-extends, so that near 90° of extension, a palm on the floor, the deviation and with it the palm spin. And beyond 90° the
-deviation has the wrong sign. At last, it flickers where the marker is lost.
+CMU's captures are such, in BVH files with both joints at one place. A solver fitted the bend to one marker on the back
+of the hand, seen from the middle of a bar across the wrist. That bend has four faults. Neither the marker nor the bar
+is where it was taken to be, so that the bend is off by a constant angle, of up to 50°, that differs between people and
+sides. The hand first deviates and then extends, so that near 90° of extension, a palm on the floor, the deviation and
+with it the palm spin. Beyond 90° the deviation has the wrong sign. And it flickers where the marker is lost.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from footplant.skeleton import Roles, Skeleton
 class WristSettings:
     """Thresholds for the bend of wrists."""
 
-    twist: float = np.radians(1.0)
-    """Largest median twist, radians, of a joint that only deviates and extends. In 72 wrists of CMU it is below
-    0.01°."""
+    twist: float = np.radians(5.0)
+    """Largest median twist, radians, of a joint that only deviates and extends, and least range of one that twists. Of
+    82 wrists of CMU the first is 2.5° in one whose rest pose tells little of its forearm's roll, and at most 0.4° in
+    all others."""
     exact: float = np.radians(0.01)
     """Largest bend, radians, of a wrist that was not captured but posed. Of 85,398 wrists in frames of CMU, 98 are bent
     by less than 1e-9°, and the next one by 0.6°."""
@@ -36,7 +37,8 @@ class WristSettings:
     are about as fast. In CMU's captures it is exceeded in 17 of 72 wrists, most of all by 132° between two frames."""
     flicker: float = 0.05
     """Seconds before and after such a jump that are interpolated, 1.2 % of all frames. Then no wrist turns by more than
-    24° between two frames, after a T-pose by 29°."""
+    24° between two frames, after a T-pose by 29°. Also the time in which a pose that was not captured may lead to the
+    motion: 4 frames at 120 Hz in one file."""
     always_percentile: float = 10.0
     """Percentile of extension and of deviation, and of 100 minus it, between which a wrist is nearly all the time; if
     all of that is on one side of straight, the part nearest to straight is a constant error. In 72 wrists of CMU it is
@@ -55,27 +57,44 @@ def straightened_wrists(skeleton: Skeleton, roles: Roles, rotations: ArrayLike, 
     """
     roles.require_fit(skeleton)
     frames = shaped(rotations, ("F", len(skeleton), 4), "rotations", SkeletonError)
-    joints = bent_below_twist(skeleton, roles)
+    joints = _below_twist(skeleton, roles)
     if not joints or not len(frames):
         return frames
     world, out = reference_world(skeleton, roles)[1], np.array(frames)
     for side, hand in joints.items():
-        above = world[skeleton.parents[hand]]
+        twist = skeleton.parents[hand]
+        above = world[twist]
         away = rotation.multiply(rotation.multiply(above, frames[:, hand]), rotation.inverse(world[hand]))
         bend = _bend(away, 1.0 if side == "left" else -1.0, fps)
-        if bend is not None:
+        if bend is not None and (_at_same_place(skeleton, hand) or _twists(frames[:, twist], skeleton.offsets[hand])):
             out[:, hand] = rotation.multiply(rotation.multiply(rotation.inverse(above), bend), world[hand])
     return out
 
 
 def bent_below_twist(skeleton: Skeleton, roles: Roles) -> dict[str, int]:
     """Return side → hand, for hands whose parent is a twist joint of the forearm at the same place."""
+    return {side: hand for side, hand in _below_twist(skeleton, roles).items() if _at_same_place(skeleton, hand)}
+
+
+def _at_same_place(skeleton: Skeleton, joint: int) -> bool:
+    """Return whether a joint is where its parent is."""
+    return not skeleton.offsets[joint].any()
+
+
+def _below_twist(skeleton: Skeleton, roles: Roles) -> dict[str, int]:
     found = {}
     for side in ("left", "right"):
         hand, twists = roles.get(f"{side}_hand"), roles.joints.get(f"{side}_lower_arm_twist", ())
-        if hand is not None and skeleton.parents[hand] in twists and not skeleton.offsets[hand].any():
+        if hand is not None and skeleton.parents[hand] in twists:
             found[side] = hand
     return found
+
+
+def _twists(rotations: NDArray, bone: NDArray) -> bool:
+    """Return whether a joint turns about its bone (3,), and about nothing else; rotations: (F, 4) local ones."""
+    twists = rotation.log(rotations)
+    across = np.linalg.norm(np.cross(twists, bone / np.linalg.norm(bone)), axis=1)
+    return bool(np.median(across) < SETTINGS.twist < np.ptp(twists, axis=0).max())
 
 
 def _bend(away: NDArray, sign: float, fps: float) -> NDArray | None:
@@ -97,7 +116,10 @@ def _bend(away: NDArray, sign: float, fps: float) -> NDArray | None:
     before, after = deviated[crossed], deviated[crossed + 1]
     if np.abs(before + after).sum() < np.abs(before - after).sum():
         deviated = np.where(beyond, -deviated, deviated)
-    extended, deviated = _straight(_without_flicker(_straight(np.stack([extended, deviated])), posed, fps))
+    about = round(SETTINGS.flicker * fps)
+    led = np.convolve(posed, np.ones(2 * about + 1), "full")[about : about + len(posed)] > 0
+    angles = _straight(np.stack([extended, deviated]), led)
+    extended, deviated = _straight(_without_flicker(angles, posed, fps), led)
     made = rotation.multiply(_about("z", sign * extended), _about("y", sign * deviated))
     # a pose that is exactly straight is no capture but a T-pose before it
     return np.where(posed[:, None], away, made)
@@ -117,11 +139,15 @@ def _without_flicker(angles: NDArray, posed: NDArray, fps: float) -> NDArray:
     return np.array([np.interp(np.arange(len(wrong)), right, each[right]) for each in angles]) if len(right) else angles
 
 
-def _straight(angles: NDArray) -> NDArray:
-    """Return extension and deviation (2, F) without what nearly all frames have: 0 if they are on both sides of it."""
+def _straight(angles: NDArray, led: NDArray) -> NDArray:
+    """Return extension and deviation (2, F) without what nearly all frames have: 0 if they are on both sides of it.
+
+    led: (F,) frames that may lead from a pose that was not captured to the motion: they have a part of it.
+    """
     ends = SETTINGS.always_percentile, 100.0 - SETTINGS.always_percentile
     low, high = np.percentile(angles, ends, axis=1, keepdims=True)
-    return angles - np.clip(0.0, low, high)
+    usual = np.clip(0.0, low, high)
+    return angles - np.where(led, np.clip(angles, np.minimum(usual, 0.0), np.maximum(usual, 0.0)), usual)
 
 
 def _about(axis: str, angles: NDArray) -> NDArray:
