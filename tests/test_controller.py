@@ -563,6 +563,15 @@ def test_toes_that_lie_on_the_ground_do_not_move():
         assert moved[held[:-2] & held[1:-1] & held[2:]].max() < 1e-4
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_foot_that_slaps_down_stops_at_the_ground(seed):
+    """Beside actions, feet come down onto their balls by more than a centimetre a frame."""
+    controller, rng = from_clips(), np.random.default_rng(seed)
+    names = controller.names
+    script = [Order(names[rng.integers(3)], float(rng.uniform(0.2, 2.0))) for _ in range(40)]
+    soles_stay_above(drive(controller, script).motion, controller.character, None)
+
+
 def test_a_foot_without_a_toe_joint_rolls_over_its_tip():
     """The tip of a rigid foot whose heel rises would be below the ground if it rolled over its ball."""
     controller = from_clips()

@@ -598,6 +598,9 @@ def _hold(tables, foot, state, scratch, held):
         ew, ex, ey, ez = exp(-back * vx, -back * vy, -back * vz)
         turns[FROM, 0], turns[FROM, 1], turns[FROM, 2], turns[FROM, 3] = multiply(ew, ex, ey, ez, rw, rx, ry, rz)
         flags[FROZEN], flags[BARRED], times[TURN_AGE] = 1, 0, joined * SETTLE
+        if (line[1] < rise) == (flags[ANCHOR] == 0):
+            # the other end would be in the ground: it has come down
+            turns[FROM, :] = turns[FLAT]
         # the toes settle with the foot, or stay as they are where they lie on the ground already
         if flags[TOES] != 1:
             qw, qx, qy, qz, flags[TOES] = rw, rx, ry, rz, 2
