@@ -37,7 +37,7 @@ _BANDAI = (
 )  # fmt: skip
 _ACCLAIM = (
     "hips=root head=head spine=lowerback neck=lowerneck",
-    "clavicle=@clavicle upper_arm=@humerus lower_arm=@radius hand=@wrist upper_leg=@femur lower_leg=@tibia foot=@foot "
+    "clavicle=@clavicle upper_arm=@humerus lower_arm=@radius hand=@hand upper_leg=@femur lower_leg=@tibia foot=@foot "
     "toes=@toes", "l r",
 )  # fmt: skip
 _SOMA = (
