@@ -784,6 +784,9 @@ CHEAP: dict[str, Draw] = {
     "Motion.with_straight_wrists": lambda d: d(motions).with_straight_wrists(
         figure(d(st.sampled_from(("whole", "sally")))).require_roles()
     ),
+    "Motion.with_unflipped_legs": lambda d: d(motions).with_unflipped_legs(
+        figure(d(st.sampled_from(("whole", "sally")))).require_roles()
+    ),
     "Motion.mirrored": lambda d: d(motions).mirrored(figure(d(st.sampled_from(("whole", "sally")))).require_roles()),
     "Motion.looped": lambda d: d(motions).looped(d(whole(2))),
     "ground_transform": lambda d: ground_transform(d(motions), d(whole(1)), d(motions), d(whole(1))),

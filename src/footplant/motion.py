@@ -222,6 +222,16 @@ class Motion:
         rotations = humanoid.straightened_wrists(self.skeleton, roles, self.rotations, self.fps)
         return self if rotations is self.rotations else replace(self, rotations=rotations)
 
+    def with_unflipped_legs(self, roles: Roles) -> Motion:
+        """Return the motion with legs and feet turned back that a capture has flipped: see `humanoid.unflipped_legs`.
+
+        It is the motion itself if none is.
+        """
+        from footplant import humanoid
+
+        rotations = humanoid.unflipped_legs(self.skeleton, roles, self.rotations, self.fps)
+        return self if rotations is self.rotations else replace(self, rotations=rotations)
+
     def mirrored(self, roles: Roles) -> Motion:
         """Return the motion mirrored across the plane x = 0, left and right exchanged: see `humanoid.mirror_map`."""
         from footplant import humanoid

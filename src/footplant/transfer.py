@@ -51,12 +51,15 @@ def transfer(
 
 
 def source_motion(motion: Motion, character: Character, target: Character) -> Motion:
-    """Return the motion of one character as another one is to follow it: wrists without the errors of their capture.
+    """Return the motion of one character as another one is to follow it, without errors of its capture (wrists, legs).
 
     On the same bones it is the motion itself.
     """
     character.require_fit(motion.skeleton)
-    return motion if same_bones(character, target) else motion.with_straight_wrists(character.require_roles())
+    if same_bones(character, target):
+        return motion
+    roles = character.require_roles()
+    return motion.with_straight_wrists(roles).with_unflipped_legs(roles)
 
 
 def _hips_from_root(rotations: NDArray, character: Character) -> NDArray:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from footplant import rotation
 from footplant.checks import real_number
 from footplant.clip import Clip
 from footplant.constraints import Constraint, Footplant
@@ -61,6 +62,7 @@ from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.reference import no_rougher
 from footplant.transfer import same_bones, source_motion, transfer
+from footplant.wording import counted
 
 COPY = "copy"
 """Name of the method that only copies rotations."""
@@ -164,6 +166,7 @@ def retarget(
         if pose_arms is not None:
             solution = _then_arms(solution, problem, soles, held, pose_arms)
     solution = with_lead_in(solution, copied, target, stage.ground, lead, lead_in)
+    solution = solution.noted(*_flipped(recorded, clip))
     if measured:
         report = compared(solution.report, clip, contacts, target, (copied, solution.motion), stage.ground, as_copied)
         solution = replace(solution, report=report)
@@ -183,6 +186,23 @@ def compared(
     before, after = measure_each(motions, target, contacts, against=judged, ground=ground)
     faithful = fidelity((clip.motion, clip.character), (motions[1], target), depth="joints", copied=copied)
     return replace(report, before=before, after=replace(after, fidelity=faithful))
+
+
+def _flipped(recorded: Clip, followed: Clip) -> list[str]:
+    """Return notes on legs and feet that a capture has flipped, and that the motion that is followed has not."""
+    roles, notes = recorded.character.require_roles(), []
+    for side in ("left", "right"):
+        for part, what in (("lower_leg", "leg"), ("foot", "foot")):
+            joint = roles.get(f"{side}_{part}")
+            if joint is None:
+                continue
+            before, after = (clip.motion.rotations[:, joint] for clip in (recorded, followed))
+            changed = int((rotation.angle(before, after) > 1e-6).sum())
+            if changed:
+                frames = counted(changed, "frame")
+                notes.append(f"the {side} {what} of the capture is flipped by 180°: turned back, in {frames}")
+                break
+    return notes
 
 
 def _physics(

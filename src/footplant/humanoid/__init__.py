@@ -5,6 +5,7 @@ measure      standing_height, find_up, find_units
 reference    reference_pose, reference_world, mirror_map: the same T-pose for every character   (posture, alignment)
 body         make_character: contact points (sole), masses, limits
 wrists       straightened_wrists: the bend of wrists without the errors of their capture
+flipped_legs unflipped_legs: legs and feet of captures that are turned by 180°, turned back
 proportions  apply_proportions, proportions_of: the same character with other segment lengths and girths
 cache        results memoised by a skeleton's content
 """
@@ -12,6 +13,7 @@ cache        results memoised by a skeleton's content
 from __future__ import annotations
 
 from footplant.humanoid.body import make_character
+from footplant.humanoid.flipped_legs import unflipped_legs
 from footplant.humanoid.limits import anatomical_turns, joint_limits, limit_violations
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import find_units, find_up, leg_length, standing_height
@@ -51,6 +53,7 @@ __all__ = [
     "segment_masses",
     "standing_height",
     "straightened_wrists",
+    "unflipped_legs",
     "with_head_of_t_pose",
     "with_reference",
     "with_straight_toes",

@@ -100,7 +100,8 @@ def _actor(
         clip, plants = clips[motion]
         start, blend = entry.number("start", 0.0), entry.number("blend", 0.3, low=0.0)
         entry.refuse_others(("motion",))
-        followed = clip.motion.with_straight_wrists(clip.character.require_roles())
+        roles = clip.character.require_roles()
+        followed = clip.motion.with_straight_wrists(roles).with_unflipped_legs(roles)
         acts.append(Act(normalize(followed, clip.character, about=(0.0, 0.0, 0.0)), start, blend, (clip, plants)))
     if not acts:
         fields.fail("acts", "expected at least one motion, got none")
