@@ -364,3 +364,21 @@ def test_a_foot_that_is_about_to_be_planted_beyond_its_limits_does_not_snap_onto
         assert np.abs(turned[30:]).max() < 0.5
         bends.append(np.abs(np.diff(turned, 2)).max())
     assert bends[0] < 0.5 * bends[1]
+
+
+def test_a_swinging_foot_far_beyond_its_limits_is_turned_back_all_the_way():
+    clip = samples.load("stand")
+    motion, character = replace(clip.motion[:60], fps=24.0), clip.character
+    kinematics = Kinematics(motion)
+    points = [character.contacts[f"left_{part}"] for part in ("heel", "ball")]
+    lies = [Footplant(point=point, place=kinematics.point(point)[0], frames=range(10)) for point in points]
+    own = kinematics.rotations[:, character.roles["left_foot"]]
+    beyond = np.exp(-(((np.arange(60) - 35.0) / 4.0) ** 2))[:, None]
+    back = rotation.multiply(rotation.exp(np.radians(15.0) * beyond * rotation.AXES["x"]), own)
+    left = []
+    for rounds in (FOOT_SETTINGS.push_rounds, 1):
+        settings = replace(FOOT_SETTINGS, push_rounds=rounds)
+        curve = foot_curve(kinematics, character, "left", lies, FLOOR, within=(own, back), settings=settings)
+        left.append(np.degrees(rotation.log(rotation.multiply(back, rotation.inverse(curve.rotations)))[:, 0].max()))
+    assert left[0] < 0.1
+    assert left[1] > 0.3
