@@ -382,3 +382,60 @@ def test_a_swinging_foot_far_beyond_its_limits_is_turned_back_all_the_way():
         left.append(np.degrees(rotation.log(rotation.multiply(back, rotation.inverse(curve.rotations)))[:, 0].max()))
     assert left[0] < 0.1
     assert left[1] > 0.3
+
+
+def pitched_down(degrees: float) -> Kinematics:
+    """Someone who stands, the left foot in the air for a while, pitched down."""
+    clip = samples.load("stand")
+    motion, foot = clip.motion[:90], clip.character.roles["left_foot"]
+    rotations = np.array(motion.rotations)
+    up = np.sin(np.clip((np.arange(90) - 30.0) / 30.0, 0.0, 1.0) * np.pi)[:, None]
+    rotations[:, foot] = rotation.multiply(
+        rotations[:, foot], rotation.exp(np.radians(degrees) * up * rotation.AXES["x"])
+    )
+    return Kinematics(motion.like(motion.root, rotations))
+
+
+def lying_at_both_ends(kinematics: Kinematics, character) -> list[Footplant]:
+    points = [character.contacts[f"left_{part}"] for part in ("heel", "ball")]
+    return [
+        Footplant(point=point, place=kinematics.point(point)[frames[0]], frames=frames)
+        for point in points
+        for frames in (range(30), range(61, 90))
+    ]
+
+
+def test_a_swinging_foot_whose_toes_would_lift_its_ankle_is_pitched_up():
+    character = samples.load("stand").character
+    kinematics = pitched_down(30.0)
+    lies, ankles = lying_at_both_ends(kinematics, character), kinematics.positions[:, character.roles["left_foot"]]
+    raised = []
+    for lift in (0.0, FOOT_SETTINGS.lift, 1e4):
+        settings = replace(FOOT_SETTINGS, lift=lift)
+        curve = foot_curve(kinematics, character, "left", lies, FLOOR, levelled=True, settings=settings)
+        raised.append(float((curve.lowest(ankles) - ankles[:, 1])[45]))
+        off = rotation.angle(curve.rotations, kinematics.rotations[:, character.roles["left_foot"]])
+        assert np.degrees(off[:30]).max() < 0.5
+    assert raised[0] > 0.05
+    assert raised[1] < 0.8 * raised[0]
+    assert raised[2] < min(raised[1], 0.6 * raised[0])
+    # the reference of the same body, and uneven ground, say how a foot is pitched
+    kept = foot_curve(kinematics, character, "left", lies, FLOOR)
+    assert float((kept.lowest(ankles) - ankles[:, 1])[45]) == pytest.approx(raised[0], abs=0.005)
+
+
+def test_an_ankle_near_its_limit_is_not_bent_for_that():
+    character = samples.load("stand").character
+    kinematics = pitched_down(30.0)
+    lies, foot = lying_at_both_ends(kinematics, character), character.roles["left_foot"]
+    limits = character.limits
+    near = np.array(limits.lower)
+    near[foot, 0] = np.radians(-5.0)
+    bent = []
+    for lower in (limits.lower, near):
+        body = replace(character, limits=replace(limits, lower=lower))
+        settings = replace(FOOT_SETTINGS, lift=1e4)
+        curve = foot_curve(kinematics, body, "left", lies, FLOOR, levelled=True, settings=settings)
+        bent.append(np.degrees(rotation.angle(curve.rotations, kinematics.rotations[:, foot]))[40:50].max())
+    assert bent[0] > 15.0
+    assert bent[1] < 0.5 * bent[0]
