@@ -428,6 +428,47 @@ def test_a_palm_on_two_segments_is_put_on_the_nearer_one():
         assert abs(min(here)) < 0.003
 
 
+def test_an_elbow_stays_where_it_is_while_the_plane_of_a_turned_arm_spins():
+    from footplant.solve.ik.puppet._arms import carry_swing
+    from footplant.solve.ik.puppet._limbs import bend_to, limb_places, swing_by
+    from footplant.solve.ik.puppet._packed import target_of, work_of
+    from footplant.solve.ik.puppet._tables import new_limbs
+
+    sally = samples.load_character("sally")
+    packed = PuppetEngine(samples.load("walk").character, sally).packed()
+    target, work, limbs = target_of(packed), work_of(packed), new_limbs(len(sally.skeleton), 3)
+    puppet, character, tuning = target.puppet, target.character, target.stage.tuning
+    work.positions[0], work.rotations[0] = sally.skeleton.rest_world
+    work.captured[:] = work.rotations[0]
+    turns = np.tile([1.0, 0.0, 0.0, 0.0], (len(sally.skeleton), 1))
+    turns[character.limbs[0, 1]] = rotation.exp(np.array([0.0, -1.2, 0.0]))
+    shoulder, elbows, planes = work.positions[0, character.limbs[0, 0]], [], []
+    for started, angle in enumerate(np.linspace(0.0, np.pi, 31)):
+        work.local[0] = turns
+        held = np.array(limb_places(puppet, character, 0, work)[3:6])
+        work.held[0] = held
+        away = held - shoulder
+        # the goal goes half around the opposite of where the captured hand is, 15 degrees from it
+        sides = np.linalg.svd(away[None])[2][1:]
+        ring = 0.26 * np.linalg.norm(away) * (np.cos(angle) * sides[0] + np.sin(angle) * sides[1])
+        bend_to(puppet, character, 0, 1.0, 1.0, shoulder - away + ring, work, tuning)
+        planes.append(limb_places(puppet, character, 0, work)[:3])
+        carry_swing(target, 0, started > 0, limbs, work)
+        swing_by(puppet, character, 0, limbs.swings[0, 0], work)
+        elbows.append(limb_places(puppet, character, 0, work)[:3])
+    spun, kept = (np.linalg.norm(np.diff(places, axis=0), axis=1) for places in (planes, elbows))
+    assert spun.max() > 0.02
+    assert kept.max() < 0.3 * spun.max()
+    # a hand that is where it was captured has the plane of its captured arm
+    for bend in (-1.2, -0.6):
+        limbs.swings[0] = 0.0
+        turns[character.limbs[0, 0]] = rotation.exp(np.array([bend, 0.0, 0.0]))
+        work.local[0] = turns
+        work.held[0] = limb_places(puppet, character, 0, work)[3:6]
+        carry_swing(target, 0, True, limbs, work)
+        assert abs(limbs.swings[0, 0]) < 1e-12
+
+
 @pytest.mark.parametrize("short", [1.0, 0.3])
 def test_what_arms_are_too_short_to_touch_is_said_to_be_out_of_reach(short):
     clip, sally = samples.load("waist"), samples.load_character("sally")
@@ -550,6 +591,21 @@ def test_offline_report_and_comparison():
     rows = compare(clip, target, ("puppet",), repeats=1).rows
     assert (rows[0].method, rows[0].failed) == ("puppet", None)
     assert compare(clip, None, ("puppet",), constraints=(object(),), repeats=1).rows[0].failed  # type: ignore[arg-type]
+
+
+def test_a_t_pose_before_the_motion_is_kept_and_allows_no_acceleration():
+    clip, target = samples.load("clap"), samples.load_character("blubby")
+    posed = np.array(clip.motion.rotations[:1])
+    for side, sign in (("Left", 1.0), ("Right", -1.0)):
+        posed[0, clip.motion.skeleton.index(f"{side}UpperArm")] = rotation.exp(np.array([0.0, sign * 0.4, 0.0]))
+    root = np.concatenate([clip.motion.root[:1] + [0.4, 0.3, -0.5], clip.motion.root])
+    led = Motion(clip.motion.skeleton, root, np.concatenate([posed, clip.motion.rotations]), clip.motion.fps)
+    plain, found = puppet(clip, target), puppet(replace(clip, motion=led), target)
+    assert "T-pose" in found.report.notes[-1]
+    assert len(found.motion) == len(plain.motion) + 1
+    apart = Kinematics(found.motion[1:]).positions - Kinematics(plain.motion).positions
+    # the stage is scaled about the first frame
+    assert np.ptp(apart, axis=(0, 1)).max() < 1e-6
 
 
 def test_real_clips_play_on_sally_and_blubby():

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.clip import Clip
-from footplant.contacts.detection import Contacts, known_contacts
+from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.importance import PerformanceScene, SceneObject
+from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet
+from footplant.feet.lead_in import contacts_after_lead_in, join_lead_in, lead_in_note
 from footplant.feet.palms import without_idle_palms
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.geometry import HeightField, Plane
@@ -49,7 +51,8 @@ def puppet(
     scene: what the performer may touch; None: the ground estimated from the clip's footplants. things: (F, O, 7) the
     motion of the scene's objects (see `PuppetEngine.play`). keep_footsteps: both characters share one world; otherwise
     the target's is scaled with the leg length. contacts: the clip's contacts if they are already known; they are used
-    only to measure the result.
+    only to measure the result. A T-pose before the motion is kept as copied, on the ground: the jump at its end is no
+    acceleration of the performer (one of 11,000 m/s² allows any other).
     """
     clip, target = as_clip(clip, humanoid=True), as_character(target)
     if not len(clip.motion):
@@ -59,8 +62,9 @@ def puppet(
         made = puppet(clip, whole, scene=scene, things=things, keep_footsteps=keep_footsteps, contacts=contacts)
         return detach_feet(made, target)
     recorded, clip = clip, replace(clip, motion=source_motion(clip.motion, clip.character, target))
-    contacts = without_idle_palms(known_contacts(contacts, clip, hands=True), clip.character.height)
-    contacts = with_plausible_floor(contacts, clip)
+    lead = lead_in_frames(clip)
+    contacts = contacts_after_lead_in(contacts, clip, lead, hands=True)
+    contacts = with_plausible_floor(without_idle_palms(contacts, clip.character.height), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     scene = PerformanceScene((SceneObject(as_shape(contacts.ground, clip), "ground"),)) if scene is None else scene
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.scale, about=stage.start)
@@ -68,13 +72,15 @@ def puppet(
         progress("every frame", 0.0)
     watch = Stopwatch(Problem(copied, target))
     engine = PuppetEngine(clip.character, target, scene, scale=1.0 if keep_footsteps else None, about=stage.start)
-    played = engine.play(clip.motion, things)
-    watch.lap("every frame", played.motion)
+    played = engine.play(clip.motion[lead:], things if things is None or len(things) == 1 else things[lead:])
+    motion = join_lead_in(copied[:lead], played.motion, target, stage.ground)
+    watch.lap("every frame", motion)
     busy = int((played.iterations > 0).sum())
     notes = (f"the trunk posture was solved at {busy} of {len(clip.motion)} frames",) if busy else ()
-    solution = watch.finish(PUPPET, played.motion, notes=notes)
+    notes += (lead_in_note(lead, "keep"),) if lead else ()
+    solution = watch.finish(PUPPET, motion, notes=notes)
     judged = (clip.motion, clip.character, contacts)
-    before, after = measure_each((copied, played.motion), target, contacts, against=judged, ground=stage.ground)
+    before, after = measure_each((copied, motion), target, contacts, against=judged, ground=stage.ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return Result.of(clip, solution, target, source=recorded, unsolved=copied, ground=stage.ground)
 

@@ -13,6 +13,7 @@ from footplant.kernels.surface import RINGS, measure, own_place, place, world_tu
 from footplant.kernels.surface import distance as tube_distance
 from footplant.solve.ik.puppet._clear import hand_in_body, hand_push, in_body, out_of_scene
 from footplant.solve.ik.puppet._limbs import (
+    STRAIGHT,
     bend_to,
     keep_orientation,
     limb_places,
@@ -569,6 +570,49 @@ def turn_from(captured, start, stop, part, local):
 
 
 @uncounted_jit
+def carry_swing(target, arm, started, limbs, work):
+    """Carry an elbow's swing over to the plane of its arm in this frame.
+
+    The plane of an arm that is turned from its captured hand to the goal by the smallest rotation spins about the line
+    from shoulder to wrist where the two are nearly opposite, and its own direction is worth cos²(θ/2) of the angle θ
+    between them. Its spin since the frame before, as seen from the trunk, is followed by that share; the rest is taken
+    back by the swing, which is given up as any other.
+    """
+    puppet, character = target.puppet, target.character
+    plane, upper, swing = limbs.planes[arm], character.limbs[arm, 0], limbs.swings[arm]
+    s, held, p = work.positions[0, upper], work.held[arm], puppet.parents[upper]
+    r = work.rotations[0, p]
+    x, y, z, ex, ey, ez, _, _, _, _ = limb_places(puppet, character, arm, work)
+    ax, ay, az, _ = direction(ex - s[0], ey - s[1], ez - s[2])
+    hx, hy, hz, _ = direction(held[0] - s[0], held[1] - s[1], held[2] - s[2])
+    own = 0.5 + 0.5 * (ax * hx + ay * hy + az * hz)
+    along = (x - s[0]) * ax + (y - s[1]) * ay + (z - s[2]) * az
+    nx, ny, nz, off = direction(x - s[0] - along * ax, y - s[1] - along * ay, z - s[2] - along * az)
+    if started:
+        bx, by, bz = rotate(r[0], r[1], r[2], r[3], plane[0], plane[1], plane[2])
+        mx, my, mz = rotate(r[0], r[1], r[2], r[3], plane[3], plane[4], plane[5])
+        qw, qx, qy, qz = aim((bx, by, bz), (ax, ay, az), UP)
+        mx, my, mz = rotate(qw, qx, qy, qz, mx, my, mz)
+        cosine = mx * nx + my * ny + mz * nz
+        sine = ax * (my * nz - mz * ny) + ay * (mz * nx - mx * nz) + az * (mx * ny - my * nx)
+        # a nearly straight arm has no plane
+        spin = (1.0 - own) * off * off / (off * off + STRAIGHT) * math.atan2(sine, cosine)
+        swing[0] -= spin
+        if abs(swing[0]) > math.pi:
+            swing[0] -= math.copysign(2.0 * math.pi, swing[0])
+    plane[0], plane[1], plane[2] = rotate(r[0], -r[1], -r[2], -r[3], ax, ay, az)
+    plane[3], plane[4], plane[5] = rotate(r[0], -r[1], -r[2], -r[3], nx, ny, nz)
+
+
+@uncounted_jit
+def direction(x, y, z):
+    """Return the unit vector (3) along a vector, and its length."""
+    length = math.sqrt(x * x + y * y + z * z)
+    norm = 1.0 / max(length, 1e-9)
+    return norm * x, norm * y, norm * z, length
+
+
+@uncounted_jit
 def lower_arm(target, arm, importance, keep, clock, again, limbs, work):
     """Put a wrist on its goal and swivel the elbow out of the body; where that fails, the wrist yields next frame."""
     tuning = target.stage.tuning
@@ -584,6 +628,7 @@ def lower_arm(target, arm, importance, keep, clock, again, limbs, work):
     firm = max(work.firm[arm], importance.hands[0] ** tuning[AT.at_once])
     bend_to(puppet, character, arm, 1.0, firm, wrist, work, tuning)
     swivel_to(puppet, character, arm, work.goals[LIMBS + arm], importance.scene[LIMBS + arm], work)
+    carry_swing(target, arm, started, limbs, work)
     sweeps = SWEEPS if started else FIRST_ROUNDS
     wanted = swing_elbow(target, arm, keep * state[0], sweeps, margin, work)
     if started:

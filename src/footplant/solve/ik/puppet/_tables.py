@@ -169,6 +169,9 @@ class Limbs(NamedTuple):
     point, m/s, its position, grips over the ground and vertically, and mean speed."""
     lifts: NDArray
     """(2, 3) shift of each foot out of the scene, metres."""
+    planes: NDArray
+    """(2, 6) unit vectors in the axes of the trunk: from shoulder to wrist, and from that line to the elbow before it
+    swings."""
 
 
 class Work(NamedTuple):
@@ -247,7 +250,7 @@ def new_limbs(joints: int, vertebrae: int) -> Limbs:
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
         np.zeros((2, 2, 8)), np.zeros((2, 6)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
         np.zeros((2, joints, 3)), np.zeros((vertebrae, 9)), np.zeros((2, 9)), np.zeros((2, 9)), np.zeros((2, 8)),
-        np.zeros((6, 15)), np.zeros((2, 3)),
+        np.zeros((6, 15)), np.zeros((2, 3)), np.zeros((2, 6)),
     )  # fmt: skip
 
 
