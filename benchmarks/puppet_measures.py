@@ -18,6 +18,7 @@ from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
 from footplant.contacts.importance import LIMBS, PerformanceScene, SceneObject
 from footplant.edits.puppet import as_shape
+from footplant.feet.lead_in import split_lead_in
 from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -34,7 +35,7 @@ REAL = {
 }  # fmt: skip
 """What is done → a recorded clip of it."""
 LONGEST = 900
-"""Frames of a recorded clip that are played; its first one is a pose for calibration and left out."""
+"""Frames of a recorded clip that are played."""
 STANDS = 0.1
 """m/s below which a point of the performer's foot that is planted stands."""
 LEAVES = 0.01
@@ -132,12 +133,18 @@ def free_arms(engine: PuppetEngine, found: PuppetMotion, copied: Motion, pushed:
     return worst, float(np.mean(shares))
 
 
+def followed(clip: Clip) -> Clip:
+    """The clip as `edits.puppet` plays it: no T-pose before the motion, wrists without the errors of their capture."""
+    motion = clip.motion.with_straight_wrists(clip.character.require_roles())
+    return split_lead_in(replace(clip, motion=motion))[1]
+
+
 def real_clip(path: Path) -> tuple[Clip, PerformanceScene, dict[str, list[tuple[int, int]]]]:
     """A recorded clip, the ground that its plants tell, and when its feet are planted and really stand."""
     from footplant.io import load
 
-    clip = load(path)
-    clip = replace(clip, motion=clip.motion[1 : 1 + LONGEST])
+    clip = followed(load(path))
+    clip = replace(clip, motion=clip.motion[:LONGEST])
     contacts = find_contacts(clip)
     scene = PerformanceScene((SceneObject(as_shape(contacts.ground, clip), "ground"),))
     intervals = {}

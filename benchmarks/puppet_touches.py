@@ -15,7 +15,6 @@ planted feet stray, and the largest joint acceleration over that of the captured
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,10 +121,7 @@ def of(name: str) -> tuple[Clip, PerformanceScene | None, dict]:
     if name.startswith("sample:"):
         name = name.removeprefix("sample:")
         return samples.load(name), None, samples.make(name).contacts
-    clip, scene, intervals = real_clip(SHARED / (name if "/" in name else f"bvh/cmu/{name}.bvh"))
-    # as `edits.puppet` plays it
-    followed = clip.motion.with_straight_wrists(clip.character.require_roles())
-    return replace(clip, motion=followed), scene, intervals
+    return real_clip(SHARED / (name if "/" in name else f"bvh/cmu/{name}.bvh"))
 
 
 def character(name: str) -> Character:

@@ -28,6 +28,7 @@ from footplant.edits.puppet import as_shape
 from footplant.kinematics import Kinematics
 from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.solve.ik.puppet import PuppetEngine
+from puppet_measures import followed
 from timing import cpu_seconds, main
 
 TARGETS = ("blubby", "sally")
@@ -47,7 +48,7 @@ def clips() -> list[Clip]:
     for path in sorted(Path(shared).glob(REAL)):
         clip = load(path)
         if clip.character.roles is not None and clip.motion.duration > 1.5:
-            found.append(replace(clip, name=path.stem))
+            found.append(replace(followed(clip), name=path.stem))
     if len(found) < CLIPS:
         raise SystemExit(f"expected recordings of {CLIPS - len(samples.MOTIONS) + 1} clips in {shared}, got fewer")
     found.sort(key=lambda clip: clip.name not in NAMED.values())
