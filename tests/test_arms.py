@@ -85,6 +85,39 @@ def test_a_shell_knows_the_distance_from_a_belly():
         assert out[0, 3] > 0.9
 
 
+@pytest.mark.parametrize("name", ["mannequin", "sally", "child"])
+def test_hips_have_no_way_out_into_the_thighs(name):
+    # trunk and legs are closed where they were cut from each other; a hand inside a hip is not pushed through that
+    target, skin = character(name), character(name).skin
+    assert skin is not None
+    skeleton, roles = target.skeleton, target.require_roles()
+    kinematics, shell = (
+        Kinematics(Motion(skeleton, skeleton.offsets[:1], skeleton.rest[None], FPS)),
+        BodyShell.of(target),
+    )
+    assert (shell.cuts < shell.groups[1:]).all()
+    alone = BodyShell.of(target, ("trunk",))
+    assert alone.cuts[0] == alone.groups[1], "without the legs, the trunk ends at the cut"
+    heaviest = np.take_along_axis(skin.joints, np.argmax(skin.weights, axis=1)[:, None], axis=1)[:, 0]
+    thigh = skin.vertices[heaviest == roles["left_upper_leg"]]
+    top = thigh[thigh[:, 1] > thigh[:, 1].max() - 0.01 * target.height]
+    side, posed, out = (
+        0.5 * (top.mean(axis=0) + top[top[:, 0].argmax()]),
+        kernel.new_posed(shell.tables()),
+        np.empty((1, 4)),
+    )
+    for group, above in (("trunk", 0.03), ("left_leg", -0.03)):
+        point = (side + [0.0, above * target.height, 0.0])[None]
+        pose = kinematics.positions, kinematics.rotations
+        kernel.distances(shell.tables(), GROUPS.index(group), *pose, point, posed, out)
+        assert out[0, 0] < -0.01 * target.height
+        assert abs(out[0, 2]) < 0.5, group
+    # beyond the cut, inside the thigh, the trunk is as far as the cut
+    point = (side - [0.0, 0.1 * target.height, 0.0])[None]
+    kernel.distances(shell.tables(), 0, kinematics.positions, kinematics.rotations, point, posed, out)
+    assert out[0, 0] > 0.04 * target.height
+
+
 @pytest.mark.parametrize("name", ["blubby", "mannequin"])
 def test_forearms_are_pushed_out_of_the_body(name):
     motion = standing(name, 1.45)

@@ -96,6 +96,7 @@ class BodyShell:
     widths: NDArray
     anchors: NDArray
     reaches: NDArray
+    cuts: NDArray
 
     @classmethod
     def of(cls, character: Character, parts: Sequence[str] = GROUPS) -> BodyShell:
@@ -103,7 +104,7 @@ class BodyShell:
         known = _known(character)
         patches = tuple(_patch(character, known, part) for part in parts)
         if patches not in known.shells:
-            known.shells[patches] = _assembled(patches)
+            known.shells[patches] = _assembled(patches, set(GROUPS) <= set(parts))
         return known.shells[patches]
 
     def tables(self):
@@ -112,7 +113,7 @@ class BodyShell:
 
         return Shell(
             self.groups, self.clusters, self.starts, self.joints, self.weights, self.places, self.cores, self.normals,
-            self.widths, self.anchors, self.reaches,
+            self.widths, self.anchors, self.reaches, self.cuts,
         )  # fmt: skip
 
 
@@ -151,6 +152,8 @@ class _Patch:
     normals: tuple[NDArray, ...]
     sizes: tuple[int, ...]
     """Samples of each cluster."""
+    cut: int
+    """Number of clusters before those where the part was cut from another."""
     width: float
     anchor: int
     reach: float
@@ -265,19 +268,25 @@ def _patch(character: Character, known: _Known, part: str) -> _Patch:
     turn = rotation.to_matrix(turned)
     kind = part if part in SHELL.samples else part.partition("_")[2]
     chosen = _of_part(character, known, part)
-    found = None if chosen is None else _skin_samples(character, chosen, SHELL.samples[kind])
-    influences, outward, width = found or _tube_samples(character, known.surface, part)
+    beyond = _of_other_groups(known, part)
+    found = None if chosen is None else _skin_samples(character, chosen, SHELL.samples[kind], beyond)
+    if found is None:
+        influences, outward, width = _tube_samples(character, known.surface, part)
+        cut = np.zeros(len(influences), bool)
+    else:
+        influences, outward, width, cut = found
     places = np.array([sum(w * (rest[j] + turn[j] @ place) for j, w, place in rows) for rows in influences])
     inner = _cores(character, part, places)
     influences = [
         tuple((*row, (core - rest[row[0]]) @ turn[row[0]]) for row in rows) for rows, core in zip(influences, inner)
     ]
-    clusters = _clusters(places)
+    clusters, last = _clusters(places, np.flatnonzero(~cut)), _clusters(places, np.flatnonzero(cut))
+    begin, clusters = len(clusters), clusters + last
     order = [number for members in clusters for number in members]
     anchor = _anchor(known.roles, part)
     known.patches[part] = _Patch(
-        tuple(influences[n] for n in order), tuple(outward[n] for n in order), tuple(map(len, clusters)), width, anchor,
-        1.15 * float(np.linalg.norm(places - rest[anchor], axis=1).max()),
+        tuple(influences[n] for n in order), tuple(outward[n] for n in order), tuple(map(len, clusters)), begin, width,
+        anchor, 1.15 * float(np.linalg.norm(places - rest[anchor], axis=1).max()),
     )  # fmt: skip
     return known.patches[part]
 
@@ -297,8 +306,8 @@ def _anchor(roles: Roles, part: str) -> int:
     return roles["hips"] if found is None else found
 
 
-def _assembled(patches: Sequence[_Patch]) -> BodyShell:
-    """Return the shell of some parts."""
+def _assembled(patches: Sequence[_Patch], whole: bool) -> BodyShell:
+    """Return the shell of some parts; whole: of all groups, so that what is beyond a cut is in the shell as well."""
     sizes = [size for patch in patches for size in patch.sizes]
     rows = [row for patch in patches for row in patch.influences]
     joints, weights, places, cores = zip(*(influence for row in rows for influence in row))
@@ -309,6 +318,8 @@ def _assembled(patches: Sequence[_Patch]) -> BodyShell:
         np.array([normal for patch in patches for normal in patch.normals], float),
         np.array([patch.width for patch in patches]), np.array([patch.anchor for patch in patches], np.int64),
         np.array([patch.reach for patch in patches]),
+        np.cumsum([0, *(len(patch.sizes) for patch in patches)])[:-1]
+        + np.array([patch.cut if whole else len(patch.sizes) for patch in patches]),
     )  # fmt: skip
 
 
@@ -333,18 +344,27 @@ def _cores(character: Character, group: str, places: NDArray) -> NDArray:
     return out
 
 
-def _clusters(places: NDArray) -> list[NDArray]:
-    """Return the numbers of points (N, 3) in clusters of about `ShellSettings.cluster`."""
+def _clusters(places: NDArray, numbers: NDArray) -> list[NDArray]:
+    """Return some of points (N, 3), by their numbers, in clusters of about `ShellSettings.cluster`."""
     from footplant.kernels import shell as kernel
 
+    places = np.ascontiguousarray(places[numbers])
     seeds = np.empty(-(-len(places) // SHELL.cluster), np.int64)
-    kernel.farthest(np.ascontiguousarray(places), len(seeds), seeds)
-    own = np.linalg.norm(places[:, None] - places[seeds][None], axis=2).argmin(axis=1)
-    return [members for number in range(len(seeds)) if len(members := np.flatnonzero(own == number))]
+    kernel.farthest(places, len(seeds), seeds)
+    own = np.linalg.norm(places[:, None] - places[seeds][None], axis=2).argmin(axis=1) if len(places) else np.zeros(0)
+    return [numbers[members] for number in range(len(seeds)) if len(members := np.flatnonzero(own == number))]
 
 
-def _skin_samples(character: Character, chosen: NDArray, count: int):
-    """Return influences, normals and spacing of samples where a part of the skin has its outer surface."""
+def _of_other_groups(known: _Known, part: str) -> NDArray | None:
+    """Return which vertices (V,) belong to the groups of `GROUPS` that a group goes over into; None for other parts."""
+    if known.parts is None or part not in GROUPS:
+        return None
+    return np.isin(known.parts, [role for group in GROUPS if group != part for role in _roles_of(group)])
+
+
+def _skin_samples(character: Character, chosen: NDArray, count: int, beyond: NDArray | None):
+    """Return influences, normals and spacing of samples where a part of the skin, chosen (V,), has its outer surface,
+    and which of them lie where it was cut from vertices beyond (V,)."""
     from footplant.kernels import shell as kernel
 
     skin = character.skin
@@ -354,7 +374,7 @@ def _skin_samples(character: Character, chosen: NDArray, count: int):
     if len(faces) < 8 or not (skin.weights[faces].sum(axis=2) > 0.0).all():
         return None
     open_corners = np.ascontiguousarray(skin.vertices[faces])
-    vertices, faces, shared = _closed(skin.vertices, faces, 1e-5 * character.height)
+    vertices, faces, shared, cut = _closed(skin, chosen, faces, 1e-5 * character.height, beyond)
     corners = np.ascontiguousarray(vertices[faces])
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     areas = 0.5 * np.linalg.norm(across, axis=1)
@@ -407,14 +427,18 @@ def _skin_samples(character: Character, chosen: NDArray, count: int):
         if not length > 0.0:
             return None
         own[n] = turned / length
-    return influences, own, width
+    return influences, own, width, cut[rows[picked]]
 
 
-def _closed(vertices: NDArray, faces: NDArray, tolerance: float) -> tuple[NDArray, NDArray, list[NDArray]]:
-    """Close a part of a mesh where it was cut from the rest: a fan of triangles about the middle of each open loop.
+def _closed(
+    skin: Skin, chosen: NDArray, faces: NDArray, tolerance: float, beyond: NDArray | None
+) -> tuple[NDArray, NDArray, list[NDArray], NDArray]:
+    """Close a part of a skin where it was cut from the rest: a fan of triangles about the middle of each open loop.
 
-    Returns vertices with the middles appended, triangles with the fans appended, and the vertices of each loop.
+    Returns vertices with the middles appended, triangles with the fans appended, the vertices of each loop, and which
+    triangles lie between the part, whose vertices are chosen (V,), and vertices beyond (V,).
     """
+    vertices = skin.vertices
     used, own = np.unique(faces, return_inverse=True)
     # vertices that are split along a texture's seam are one
     _, first, welded = np.unique(np.round(vertices[used] / tolerance), axis=0, return_index=True, return_inverse=True)
@@ -424,10 +448,12 @@ def _closed(vertices: NDArray, faces: NDArray, tolerance: float) -> tuple[NDArra
     codes, counts = np.unique(np.sort(edges, axis=1) @ np.array([len(first), 1]), return_counts=True)
     lone = np.isin(np.sort(edges, axis=1) @ np.array([len(first), 1]), codes[counts == 1])
     edges = edges[lone]
+    over = _goes_over(skin.faces, edges, used, chosen, welded.reshape(-1), beyond)
     label = _connected(edges, len(first))
-    middles, fans, loops = [], [], []
+    middles, fans, loops, cut = [], [], [], [np.zeros(len(faces), bool)]
     for loop in np.unique(label[edges[:, 0]]) if len(edges) else ():
-        around = edges[label[edges[:, 0]] == loop]
+        chain = label[edges[:, 0]] == loop
+        around = edges[chain]
         if len(around) < 3:
             continue
         members = used[first[np.unique(around)]]
@@ -437,9 +463,31 @@ def _closed(vertices: NDArray, faces: NDArray, tolerance: float) -> tuple[NDArra
             np.column_stack([used[first[around[:, 1]]], used[first[around[:, 0]]], np.full(len(around), number)])
         )
         loops.append(members)
+        cut.append(over[chain])
     if not middles:
-        return vertices, faces, []
-    return np.concatenate([vertices, middles]), np.concatenate([faces, *fans]), loops
+        return vertices, faces, [], cut[0]
+    return np.concatenate([vertices, middles]), np.concatenate([faces, *fans]), loops, np.concatenate(cut)
+
+
+def _goes_over(
+    faces: NDArray, edges: NDArray, used: NDArray, chosen: NDArray, welded: NDArray, beyond: NDArray | None
+) -> NDArray:
+    """Return (E,) where edges (E, 2) of a part, numbered as welded (U,), go over into vertices beyond (V,).
+
+    used (U,): vertices of the part's triangles; faces (T, 3): of the whole skin. Triangles that have a corner in
+    another part overlap that: they have no common edge.
+    """
+    if beyond is None or not len(edges):
+        return np.zeros(len(edges), bool)
+    number, count = np.full(len(beyond), -1), int(welded.max()) + 1
+    number[used] = welded
+    corners, votes, whole = number[faces], np.zeros(count), np.ones(count, bool)
+    whole[welded[~chosen[used]]] = False
+    for one in range(3):
+        for other in range(3):
+            across = (corners[:, one] >= 0) & (corners[:, other] < 0)
+            votes += np.bincount(corners[across, one], np.where(beyond[faces[across, other]], 1.0, -1.0), count)
+    return (votes[edges].sum(axis=1) > 0.0) & whole[edges].all(axis=1)
 
 
 def _connected(edges: NDArray, count: int) -> NDArray:

@@ -53,6 +53,9 @@ class Shell(NamedTuple):
     """(G,) int64; a joint in the middle of each group."""
     reaches: NDArray
     """(G,) metres; radius about that joint that holds the group in any pose."""
+    cuts: NDArray
+    """(G,) int64; the clusters of group g from this one on lie where the group was cut from another: a point behind
+    such a sample, inside the group, does not see it. It would be pushed from a hip into the thigh."""
 
 
 class Posed(NamedTuple):
@@ -152,6 +155,17 @@ def nearest_in(samples, first, last, x, y, z, least, nearest):
 
 
 @uncounted_jit
+def nearest_cut(samples, first, last, x, y, z, least, nearest):
+    """Return what `nearest_in` does, of the samples of a cut that the point is in front of."""
+    for i in range(first, last):
+        dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
+        square = dx * dx + dy * dy + dz * dz
+        if square < least and samples[3, i] * dx + samples[4, i] * dy + samples[5, i] * dz > 0.0:
+            least, nearest = square, i
+    return least, nearest
+
+
+@uncounted_jit
 def from_ball(balls, c, x, y, z):
     """Return a lower bound of the distance of a point from the samples of a cluster, 0 at least."""
     dx, dy, dz = x - balls[0, c], y - balls[1, c], z - balls[2, c]
@@ -162,19 +176,23 @@ def from_ball(balls, c, x, y, z):
 def nearest_sample(shell, group, posed, x, y, z):
     """Return the squared distance of a point from the nearest sample of a posed group, and that sample."""
     samples, balls, clusters = posed.samples, posed.balls, shell.clusters
-    begin, end = shell.groups[group], shell.groups[group + 1]
+    begin, cut, end = shell.groups[group], shell.cuts[group], shell.groups[group + 1]
     start, closest = begin, np.inf
-    for c in range(begin, end):
+    for c in range(begin, cut):
         dx, dy, dz = x - balls[0, c], y - balls[1, c], z - balls[2, c]
         square = dx * dx + dy * dy + dz * dz
         if square < closest:
             start, closest = c, square
     least, nearest = nearest_in(samples, clusters[start], clusters[start + 1], x, y, z, np.inf, clusters[begin])
-    for c in range(begin, end):
+    for c in range(begin, cut):
         if c != start:
             bound = from_ball(balls, c, x, y, z)
             if bound * bound < least:
                 least, nearest = nearest_in(samples, clusters[c], clusters[c + 1], x, y, z, least, nearest)
+    for c in range(cut, end):
+        bound = from_ball(balls, c, x, y, z)
+        if bound * bound < least:
+            least, nearest = nearest_cut(samples, clusters[c], clusters[c + 1], x, y, z, least, nearest)
     return least, nearest
 
 
@@ -195,7 +213,7 @@ def tangent_planes(shell, group, posed, x, y, z, least):
     least: the squared distance of the nearest sample, which has the weight 1.
     """
     samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
-    scale, reach = 1.0 / (width * width), least + 4.0 * width * width
+    scale, reach, cut = 1.0 / (width * width), least + 4.0 * width * width, shell.cuts[group]
     total = value = nx = ny = nz = 0.0
     for c in range(shell.groups[group], shell.groups[group + 1]):
         bound = from_ball(balls, c, x, y, z)
@@ -205,10 +223,13 @@ def tangent_planes(shell, group, posed, x, y, z, least):
             dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
             square = dx * dx + dy * dy + dz * dz
             if square < reach:
-                w = math.exp((least - square) * scale)
                 u, v, t = samples[3, i], samples[4, i], samples[5, i]
+                height = u * dx + v * dy + t * dz
+                if c >= cut and height <= 0.0:
+                    continue
+                w = math.exp((least - square) * scale)
                 total += w
-                value += w * (u * dx + v * dy + t * dz)
+                value += w * height
                 nx += w * u
                 ny += w * v
                 nz += w * t
@@ -245,7 +266,7 @@ def push(shell, group, posed, positions, rotations, point, forces):
     """
     x, y, z = point
     samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
-    begin, end = shell.groups[group], shell.groups[group + 1]
+    begin, cut, end = shell.groups[group], shell.cuts[group], shell.groups[group + 1]
     least, nearest = nearest_sample(shell, group, posed, x, y, z)
     away, scale, reach = math.sqrt(least), 1.0 / (width * width), least + 4.0 * width * width
     total, plane, _, _, _ = tangent_planes(shell, group, posed, x, y, z, least)
@@ -265,9 +286,12 @@ def push(shell, group, posed, positions, rotations, point, forces):
             dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
             square = dx * dx + dy * dy + dz * dz
             if square < reach:
-                w = math.exp((least - square) * scale) / total
                 u, v, t = samples[3, i], samples[4, i], samples[5, i]
-                lean = 2.0 * scale * (u * dx + v * dy + t * dz - value)
+                height = u * dx + v * dy + t * dz
+                if c >= cut and height <= 0.0:
+                    continue
+                w = math.exp((least - square) * scale) / total
+                lean = 2.0 * scale * (height - value)
                 fx, fy, fz = w * (u - lean * dx), w * (v - lean * dy), w * (t - lean * dz)
                 gx, gy, gz = gx + fx, gy + fy, gz + fz
                 carry_force(shell, i, positions, rotations, (-fx, -fy, -fz), forces)
@@ -405,7 +429,7 @@ def smallest_shell() -> Shell:
     one = np.array([0, 1], np.int64)
     return Shell(
         one, one, one, np.zeros(1, np.int64), np.ones(1), np.zeros((1, 3)), np.zeros((1, 3)),
-        np.array([[0.0, 1.0, 0.0]]), np.ones(1), np.zeros(1, np.int64), np.ones(1),
+        np.array([[0.0, 1.0, 0.0]]), np.ones(1), np.zeros(1, np.int64), np.ones(1), np.ones(1, np.int64),
     )  # fmt: skip
 
 
