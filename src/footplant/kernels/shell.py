@@ -166,10 +166,10 @@ def nearest_cut(samples, first, last, x, y, z, least, nearest):
 
 
 @uncounted_jit
-def from_ball(balls, c, x, y, z):
-    """Return a lower bound of the distance of a point from the samples of a cluster, 0 at least."""
-    dx, dy, dz = x - balls[0, c], y - balls[1, c], z - balls[2, c]
-    return max(math.sqrt(dx * dx + dy * dy + dz * dz) - balls[3, c], 0.0)
+def beyond_ball(balls, c, reach, x, y, z):
+    """Return whether all samples of a cluster are farther from a point than a reach, metres."""
+    dx, dy, dz, far = x - balls[0, c], y - balls[1, c], z - balls[2, c], reach + balls[3, c]
+    return dx * dx + dy * dy + dz * dz >= far * far
 
 
 @uncounted_jit
@@ -184,15 +184,15 @@ def nearest_sample(shell, group, posed, x, y, z):
         if square < closest:
             start, closest = c, square
     least, nearest = nearest_in(samples, clusters[start], clusters[start + 1], x, y, z, np.inf, clusters[begin])
+    away = math.sqrt(least)
     for c in range(begin, cut):
-        if c != start:
-            bound = from_ball(balls, c, x, y, z)
-            if bound * bound < least:
-                least, nearest = nearest_in(samples, clusters[c], clusters[c + 1], x, y, z, least, nearest)
+        if c != start and not beyond_ball(balls, c, away, x, y, z):
+            least, nearest = nearest_in(samples, clusters[c], clusters[c + 1], x, y, z, least, nearest)
+            away = math.sqrt(least)
     for c in range(cut, end):
-        bound = from_ball(balls, c, x, y, z)
-        if bound * bound < least:
+        if not beyond_ball(balls, c, away, x, y, z):
             least, nearest = nearest_cut(samples, clusters[c], clusters[c + 1], x, y, z, least, nearest)
+            away = math.sqrt(least)
     return least, nearest
 
 
@@ -215,9 +215,9 @@ def tangent_planes(shell, group, posed, x, y, z, least):
     samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
     scale, reach, cut = 1.0 / (width * width), least + 4.0 * width * width, shell.cuts[group]
     total = value = nx = ny = nz = 0.0
+    far = math.sqrt(reach)
     for c in range(shell.groups[group], shell.groups[group + 1]):
-        bound = from_ball(balls, c, x, y, z)
-        if bound * bound >= reach:
+        if beyond_ball(balls, c, far, x, y, z):
             continue
         for i in range(clusters[c], clusters[c + 1]):
             dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
@@ -278,9 +278,9 @@ def push(shell, group, posed, positions, rotations, point, forces):
         carry_force(shell, nearest, positions, rotations, (-gx, -gy, -gz), forces)
         return RIM_SHARE * away, gx, gy, gz
     gx = gy = gz = 0.0
+    far = math.sqrt(reach)
     for c in range(begin, end):
-        bound = from_ball(balls, c, x, y, z)
-        if bound * bound >= reach:
+        if beyond_ball(balls, c, far, x, y, z):
             continue
         for i in range(clusters[c], clusters[c + 1]):
             dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
@@ -415,6 +415,49 @@ def farthest(points, count, chosen):
             if away[i] > best:
                 best, following = away[i], i
         pick = following
+
+
+class Bodies(NamedTuple):
+    """A shell at the latest of many frames, in up to R of them at once: one that comes back need not be posed anew."""
+
+    frames: NDArray
+    """(R,) int64; the frame f that each place f mod R is taken by, −1 for none."""
+    sizes: NDArray
+    """(R, G) size at which each group is posed (`pose_group`), 0 where it is not."""
+    samples: NDArray
+    """(R, 6, N): see `Posed`."""
+    balls: NDArray
+    """(R, 4, C)."""
+    boxes: NDArray
+    """(R, G, 6)."""
+
+
+@uncounted_jit
+def body_at(bodies, frame):
+    """Return the body at a frame, with the groups that are posed already."""
+    at = frame % bodies.frames.shape[0]
+    if bodies.frames[at] != frame:
+        bodies.frames[at] = frame
+        bodies.sizes[at, :] = 0.0
+    return Posed(bodies.samples[at], bodies.balls[at], bodies.boxes[at])
+
+
+@uncounted_jit
+def pose_once(shell, group, positions, rotations, size, bodies, frame):
+    """Pose a group at a frame (`body_at`) as `pose_group` does, unless it is; positions (J, 3), rotations (J, 4)."""
+    at = frame % bodies.frames.shape[0]
+    if bodies.sizes[at, group] != size:
+        bodies.sizes[at, group] = size
+        posed = Posed(bodies.samples[at], bodies.balls[at], bodies.boxes[at])
+        pose_group(shell, group, positions, rotations, size, posed)
+
+
+def new_bodies(shell: Shell, frames: int) -> Bodies:
+    """Return room for the shell at so many frames."""
+    posed = new_posed(shell)
+    return Bodies(
+        np.full(frames, -1), np.empty((frames, len(shell.widths))), *(np.empty((frames, *a.shape)) for a in posed)
+    )
 
 
 def new_posed(shell: Shell) -> Posed:

@@ -25,17 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.banded import band_room, solve_clip
+from footplant.kernels.banded import Band, band_room, solve_clip
 from footplant.kernels.quaternion import direction, exp, log, multiply, rotate
 from footplant.kernels.shell import (
-    Posed,
+    Bodies,
     Shell,
+    body_at,
     distance,
-    new_posed,
+    new_bodies,
     outside_box,
-    pose_group,
+    pose_once,
     read_only,
-    skip_group,
     smallest_shell,
 )
 from footplant.kernels.surface import measure, own_place, smallest_tubes
@@ -181,7 +181,9 @@ class Weights(NamedTuple):
 class Work(NamedTuple):
     """Scratch memory of a window."""
 
-    posed: Posed
+    bodies: Bodies
+    near: NDArray
+    """(G,) bool; groups of the body that samples may be near."""
     samples: NDArray
     """(P, 3) metres; samples as displaced."""
     arms: NDArray
@@ -200,8 +202,7 @@ class Work(NamedTuple):
     """(K, n, n)."""
     vectors: NDArray
     """(K, n)."""
-    lower: NDArray
-    """See `band_room`."""
+    band: Band
     trial: NDArray
     """(K, n)."""
     active: NDArray
@@ -222,22 +223,33 @@ def carried(positions, rotations, joint, offset):
 
 
 @uncounted_jit
-def pose_near_groups(arms, shell, positions, rotations, near, size, work):
-    """Pose the groups of the shell that a sample of the arms (work.samples) may be near."""
+def pose_near_groups(arms, shell, frame, positions, rotations, near, size, work):
+    """Find and pose the groups of the shell that a sample of the arms (work.samples) may be near; return the body."""
+    posed = body_at(work.bodies, frame)
     for g in range(shell.groups.shape[0] - 1):
-        anchor, found = positions[shell.anchors[g]], False
+        anchor = positions[shell.anchors[g]]
+        work.near[g] = False
         for p in range(arms.sample_arms.shape[0]):
             dx, dy, dz = (
                 work.samples[p, 0] - anchor[0], work.samples[p, 1] - anchor[1], work.samples[p, 2] - anchor[2]
             )  # fmt: skip
             reach = shell.reaches[g] + near + arms.radii[p]
             if arms.allowed[p, g] > -np.inf and dx * dx + dy * dy + dz * dz < reach * reach:
-                found = True
+                work.near[g] = True
+                pose_once(shell, g, positions, rotations, size if g < 2 else 1.0, work.bodies, frame)
                 break
-        if found:
-            pose_group(shell, g, positions, rotations, size if g < 2 else 1.0, work.posed)
-        else:
-            skip_group(g, work.posed)
+    return posed
+
+
+@uncounted_jit
+def is_near(arms, p, group, posed, near, work):
+    """Return whether a sample (work.samples) may be nearer to a group of the posed body than a distance, metres."""
+    x, y, z = work.samples[p]
+    return (
+        work.near[group]
+        and arms.allowed[p, group] > -np.inf
+        and outside_box(posed.boxes[group], x, y, z) - arms.radii[p] <= near
+    )
 
 
 @uncounted_jit
@@ -252,15 +264,15 @@ def least_clearance(arms, shell, frames, positions, rotations, margin, spare, wo
         for p in range(arms.sample_arms.shape[0]):
             x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
-        pose_near_groups(arms, shell, positions[f], rotations[f], margin, 1.0, work)
+        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], margin, 1.0, work)
         least = np.inf
         hands[k, :, :] = 0.0
         for p in range(arms.sample_arms.shape[0]):
             x, y, z = work.samples[p]
             for g in range(shell.groups.shape[0] - 1):
-                if arms.allowed[p, g] == -np.inf or outside_box(work.posed.boxes[g], x, y, z) - arms.radii[p] > margin:
+                if not is_near(arms, p, g, posed, margin, work):
                     continue
-                d, _, _, _ = distance(shell, g, work.posed, x, y, z)
+                d, _, _, _ = distance(shell, g, posed, x, y, z)
                 clear = d - arms.radii[p] - arms.allowed[p, g] - spare[k, arms.sample_arms[p], g]
                 least = min(least, clear)
                 if arms.radii[p] == 0.0:
@@ -294,8 +306,9 @@ def hand_distances(arms, shell, frames, positions, rotations, groups, wanted, wo
                     if arms.sample_arms[p] == side and arms.radii[p] == 0.0:
                         x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
                         work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
-                pose_group(shell, groups[k, side], positions[f], rotations[f], 1.0, work.posed)
-                out[k, side] = nearest_hand(arms, shell, groups[k, side], side, work)[0]
+                posed = body_at(work.bodies, f)
+                pose_once(shell, groups[k, side], positions[f], rotations[f], 1.0, work.bodies, f)
+                out[k, side] = nearest_hand(arms, shell, groups[k, side], side, posed, work)[0]
 
 
 @uncounted_jit
@@ -313,12 +326,12 @@ def planted_clearance(arms, shell, frames, positions, rotations, side, place, wo
                 work.samples[p, 0] = x + place[0] - at[0]
                 work.samples[p, 1] = y + place[1] - at[1]
                 work.samples[p, 2] = z + place[2] - at[2]
-        pose_near_groups(arms, shell, positions[f], rotations[f], 0.0, 1.0, work)
+        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], 0.0, 1.0, work)
         for p in range(arms.sample_arms.shape[0]):
             x, y, z = work.samples[p]
             for g in range(shell.groups.shape[0] - 1):
-                if arms.allowed[p, g] > -np.inf and outside_box(work.posed.boxes[g], x, y, z) <= 0.0:
-                    d, nx, ny, nz = distance(shell, g, work.posed, x, y, z)
+                if is_near(arms, p, g, posed, -arms.radii[p], work):
+                    d, nx, ny, nz = distance(shell, g, posed, x, y, z)
                     if d - arms.allowed[p, g] < least:
                         least, out = d - arms.allowed[p, g], (nx, ny, nz)
     return least, out
@@ -839,19 +852,16 @@ def inverse_left_transposed(vx, vy, vz, gx, gy, gz):
 
 
 @uncounted_jit
-def add_apart(arms, shell, window, k, weights, work):
+def add_apart(arms, shell, posed, window, k, weights, work):
     """Add rows for samples of the arms near the body, the other arm or the ground."""
     for p in range(arms.sample_arms.shape[0]):
         side, segment = arms.sample_arms[p], arms.segments[p]
         arm = work.arms[side]
         x, y, z = work.samples[p]
         for g in range(shell.groups.shape[0] - 1):
-            if (
-                arms.allowed[p, g] == -np.inf
-                or outside_box(work.posed.boxes[g], x, y, z) - arms.radii[p] > weights.near
-            ):
+            if not is_near(arms, p, g, posed, weights.near, work):
                 continue
-            d, nx, ny, nz = distance(shell, g, work.posed, x, y, z)
+            d, nx, ny, nz = distance(shell, g, posed, x, y, z)
             value = d - arms.radii[p] - arms.allowed[p, g] - window.spare[k, side, g] - weights.margin
             if value < weights.near:
                 row = new_row(work, k, value, elastic(weights.bound, value, weights.elastic), BOUND)
@@ -893,28 +903,28 @@ def add_apart(arms, shell, window, k, weights, work):
 
 
 @uncounted_jit
-def nearest_hand(arms, shell, group, side, work):
+def nearest_hand(arms, shell, group, side, posed, work):
     """Return the least distance of a hand's samples (work.samples) from a posed group, the outward direction there, and
     the sample; −1 without samples."""
     least, bx, by, bz, nearest = np.inf, 0.0, 1.0, 0.0, -1
     for p in range(arms.sample_arms.shape[0]):
         if arms.sample_arms[p] == side and arms.radii[p] == 0.0:
             x, y, z = work.samples[p]
-            if outside_box(work.posed.boxes[group], x, y, z) < least:
-                d, nx, ny, nz = distance(shell, group, work.posed, x, y, z)
+            if outside_box(posed.boxes[group], x, y, z) < least:
+                d, nx, ny, nz = distance(shell, group, posed, x, y, z)
                 if d < least:
                     least, bx, by, bz, nearest = d, nx, ny, nz, p
     return least, bx, by, bz, nearest
 
 
 @uncounted_jit
-def add_close(arms, shell, window, k, weights, work):
+def add_close(arms, shell, posed, window, k, weights, work):
     """Add a row for each hand that is close to the body in the source: its distance from it does not grow."""
     for side in range(2):
         group, weight = window.close_groups[k, side], window.close_weights[k, side]
         if weight <= 0.0:
             continue
-        d, nx, ny, nz, p = nearest_hand(arms, shell, group, side, work)
+        d, nx, ny, nz, p = nearest_hand(arms, shell, group, side, posed, work)
         value = window.close_gaps[k, side] - d
         if p < 0 or value >= weights.near:
             continue
@@ -944,13 +954,14 @@ def linearise(arms, shell, window, positions, rotations, unknowns, size, stretch
             side = arms.sample_arms[p]
             x, y, z = moved(window, k, side, arms.segments[p], window.samples[k, p], work.arms[side])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
-        pose_near_groups(arms, shell, positions[f], rotations[f], weights.near, size, work)
+        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], weights.near, size, work)
         for side in range(2):
             g = window.close_groups[k, side]
-            if g >= 0 and work.posed.boxes[g, 0] == np.inf:
-                pose_group(shell, g, positions[f], rotations[f], 1.0, work.posed)
-        add_close(arms, shell, window, k, weights, work)
-        add_apart(arms, shell, window, k, weights, work)
+            if g >= 0 and not work.near[g]:
+                pose_once(shell, g, positions[f], rotations[f], 1.0, work.bodies, f)
+                work.near[g] = True
+        add_close(arms, shell, posed, window, k, weights, work)
+        add_apart(arms, shell, posed, window, k, weights, work)
 
 
 @uncounted_jit
@@ -1012,7 +1023,7 @@ def solve_window(arms, shell, window, positions, rotations, weights, rules, work
                 work.active[k, n] = 1 if work.kinds[k, n] == EQUAL or work.values[k, n] < 0.0 else 0
         for _ in range(looks):
             assemble(window, unknowns, weights, work)
-            if not solve_clip(work.squares, work.vectors, weights.bend, weights.speed, work.lower, work.trial):
+            if not solve_clip(work.squares, work.vectors, weights.bend, weights.speed, work.band, work.trial):
                 return -1
             if choose_active(window, unknowns, work) == 0:
                 break
@@ -1179,8 +1190,7 @@ def find_touches(
         total = px = py = pz = 0.0
         most[k], closest, nearest = 0.0, rules.fade, 0
         close[k, 2] = 0.0
-        for g in range(shell.groups.shape[0] - 1):
-            skip_group(g, work.posed)
+        posed = body_at(work.bodies, f)
         for s in range(tubes.joints.shape[0]):
             if owners[s, 1] < -1 or tubes.rings[s, 0, 0] < 0.0 or target.rings[s, 0, 0] < 0.0:
                 continue
@@ -1210,9 +1220,8 @@ def find_touches(
             )
             group = owners[s, 1]
             if group >= 0:
-                if work.posed.boxes[group, 0] == np.inf:
-                    pose_group(shell, group, our_positions[f], our_rotations[f], 1.0, work.posed)
-                d, nx, ny, nz = distance(shell, group, work.posed, x, y, z)
+                pose_once(shell, group, our_positions[f], our_rotations[f], 1.0, work.bodies, f)
+                d, nx, ny, nz = distance(shell, group, posed, x, y, z)
                 shift = min(max(wanted - d, -rules.most_correction), rules.most_correction)
                 x, y, z = x + shift * nx, y + shift * ny, z + shift * nz
             weight = share**4
@@ -1246,13 +1255,16 @@ def empty_window(frames: NDArray, samples: int, groups: int) -> Window:
     )  # fmt: skip
 
 
-def new_work(knots: int, shell: Shell, samples: int, n: int = UNKNOWNS) -> Work:
-    """Return scratch memory for a window of so many knots, samples of the arms and unknowns of a knot."""
+def new_work(knots: int, shell: Shell, samples: int, n: int = UNKNOWNS, bodies: Bodies | None = None) -> Work:
+    """Return scratch memory for a window of so many knots, samples of the arms and unknowns of a knot.
+
+    bodies: the target's body in this clip, as far as it is posed; None: none is kept.
+    """
     return Work(
-        new_posed(shell), np.empty((samples, 3)), np.zeros((2, 30)), np.empty((knots, ROWS)),
-        np.empty((knots, ROWS, n)), np.empty((knots, ROWS)), np.empty((knots, ROWS), np.int64),
-        np.empty(knots, np.int64), np.empty((knots, n, n)), np.empty((knots, n)), band_room(knots, n),
-        np.empty((knots, n)), np.empty((knots, ROWS), np.int64),
+        new_bodies(shell, 1) if bodies is None else bodies, np.empty(len(shell.widths), bool), np.empty((samples, 3)),
+        np.zeros((2, 30)), np.empty((knots, ROWS)), np.empty((knots, ROWS, n)), np.empty((knots, ROWS)),
+        np.empty((knots, ROWS), np.int64), np.empty(knots, np.int64), np.empty((knots, n, n)), np.empty((knots, n)),
+        band_room(knots, n), np.empty((knots, n)), np.empty((knots, ROWS), np.int64),
     )  # fmt: skip
 
 

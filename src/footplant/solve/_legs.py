@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.banded import add_acceleration_row, band_room, fill_frame, fix_unknown, solve_band
+from footplant.kernels.banded import (
+    Band,
+    add_acceleration_row,
+    band_room,
+    factor_columns,
+    fill_frame,
+    following,
+    substitute_back,
+    write_solution,
+)
 from footplant.kernels.quaternion import between, direction, multiply, rotate
 
 UNKNOWNS = 13
@@ -107,8 +116,8 @@ class Room(NamedTuple):
     """(13, 13) equations of a frame; the lower triangle."""
     right: NDArray
     """(13,) their right-hand side."""
-    lower: NDArray
-    """(13 F, 27)."""
+    band: Band
+    """Ankles are given where they are planted."""
     index: NDArray
     """(9,) int64; unknowns of a row."""
     row: NDArray
@@ -124,10 +133,13 @@ class Room(NamedTuple):
     metres, weight, 0 where there was none, and how stiffly the leg was held."""
 
 
-def new_room(frames: int) -> Room:
-    """Return workspace for so many frames."""
+def new_room(planted: NDArray) -> Room:
+    """Return workspace for frames in which ankles are planted (2, F) or not."""
+    frames = planted.shape[1]
+    given = np.zeros((frames, UNKNOWNS), bool)
+    given[:, 3:9] = np.repeat(planted.T, 3, axis=1)
     return Room(
-        np.empty((UNKNOWNS, UNKNOWNS)), np.empty(UNKNOWNS), band_room(frames, UNKNOWNS), np.empty(9, np.int64),
+        np.empty((UNKNOWNS, UNKNOWNS)), np.empty(UNKNOWNS), band_room(frames, UNKNOWNS, given), np.empty(9, np.int64),
         np.empty(9), np.empty((2, 3)), np.empty((3, 3)), np.empty((6, 3)), np.zeros((LEANS, 2, frames, 6)),
     )  # fmt: skip
 
@@ -302,22 +314,21 @@ def longest_legs(reference, x, room, out):
 
 @uncounted_jit
 def _add(square, right, index, values, count, weight, residual):
-    """Add weight·(Σ values·x[index] − residual)² to the equations of one frame."""
+    """Add weight·(Σ values·x[index] − residual)² to the equations of one frame; index: ascending."""
     for i in range(count):
         at, scaled = index[i], weight * values[i]
         right[at] += scaled * residual
-        for j in range(count):
-            if index[j] <= at:
-                square[at, index[j]] += scaled * values[j]
+        for j in range(i + 1):
+            square[at, index[j]] += scaled * values[j]
 
 
 @uncounted_jit
 def _leg_row(turns, along, row):
-    """Write the derivatives (8,) of a leg's vector along a direction (3,): by the hips, the pelvis' turn, the ankle."""
+    """Write the derivatives (8,) of a leg's vector along a direction (3,): by the hips, the ankle, the pelvis' turn."""
     for i in range(3):
-        row[i], row[5 + i] = along[i], -along[i]
+        row[i], row[3 + i] = along[i], -along[i]
     for n in range(2):
-        row[3 + n] = turns[n, 0] * along[0] + turns[n, 1] * along[1] + turns[n, 2] * along[2]
+        row[6 + n] = turns[n, 0] * along[0] + turns[n, 1] * along[1] + turns[n, 2] * along[2]
 
 
 @uncounted_jit
@@ -381,14 +392,14 @@ def _equations(reference, asked, weights, slopes, closed, x, f, room):
             # with a bounded force: where a plant leaves legs inside each other, they part without haste
             weight = min(BOUND, weights.part / (asked.apart[f] - between))
             _add(square, right, index, row, 6, weight, asked.apart[f])
-    # a leg's vector depends on eight unknowns: hips, the pelvis' turn, the ankle
-    index[0], index[1], index[2], index[3], index[4] = 0, 1, 2, TURN, TURN + 1
+    # a leg's vector depends on eight unknowns: hips, the ankle, the pelvis' turn
+    index[0], index[1], index[2], index[6], index[7] = 0, 1, 2, TURN, TURN + 1
     for s in range(2):
         first, slack = 3 + 3 * s, SLACK + s
         sign = 1.0 - 2.0 * s
         planted = asked.planted[s, f]
         for i in range(3):
-            index[5 + i] = first + i
+            index[3 + i] = first + i
             turns[0, i] = sign * reference.turning[f, 0, i]
             turns[1, i] = sign * reference.turning[f, 1, i]
             for j in range(3):
@@ -403,7 +414,7 @@ def _equations(reference, asked, weights, slopes, closed, x, f, room):
             row[i] = asked.away[s, f, i]
             gone += row[i] * x[f, first + i]
         if not planted and gone < asked.beside[s, f]:
-            _add(square, right, index[5:], row, 3, BOUND, asked.beside[s, f])
+            _add(square, right, index[3:], row, 3, BOUND, asked.beside[s, f])
         # the knee: as flexed as the reference's but for a slack, within its range
         square[slack, slack] += weights.knee
         if closed:
@@ -474,23 +485,30 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
 
     closed: whether legs must close; without that, hips and ankles of a first guess follow from the plants alone.
     """
-    frames, lower, values = x.shape[0], room.lower, out.reshape(out.size)
-    # equations of a frame are complete once those of the next few are written, and still in the cache then
-    for f in range(frames + 4):
-        if f < frames:
-            _equations(reference, asked, weights, slopes, closed, x, f, room)
-            fill_frame(room.square, room.right, f, weights.bend, weights.speed, lower, out)
-        if closed and 2 <= f < frames:
+    frames, band = x.shape[0], room.band
+    for f in range(frames):
+        for s in range(2):
+            for i in range(3):
+                out[f, 3 + 3 * s + i] = asked.places[s, f, i]
+    start = 0
+    band.values[:] = 0.0
+    for f in range(frames):
+        _equations(reference, asked, weights, slopes, closed, x, f, room)
+        fill_frame(room.square, room.right, f, weights.bend, weights.speed, out, band)
+        if closed and f >= 2:
             for i in range(3):
                 weight, still = asked.moves[f - 1, i, 0], asked.moves[f - 1, i, 1]
                 lever, wanted = asked.moves[f - 1, i, 2], asked.moves[f - 1, i, 3]
                 if weight > 0.0:
-                    add_acceleration_row(lower, out, f - 1, i, weight, still, lever, wanted)
-        for s in range(2):
-            if f >= 4 and asked.planted[s, f - 4]:
-                for i in range(3):
-                    fix_unknown(lower, values, (f - 4) * UNKNOWNS + 3 + 3 * s + i, asked.places[s, f - 4, i])
-    return solve_band(lower, values)
+                    add_acceleration_row(band, f - 1, i, weight, still, lever, wanted)
+        # columns of a frame are complete once those of the next two are written, and still in the cache then
+        complete = band.count if f == frames - 1 else following(band, max(f - 1, 0), 0)
+        start = factor_columns(band, start, complete)
+        if start < 0:
+            return False
+    substitute_back(band)
+    write_solution(band, out)
+    return True
 
 
 class Leg(NamedTuple):
@@ -603,7 +621,7 @@ def _smallest():
         np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros(1), np.zeros((1, 3, 4)),
     )  # fmt: skip
     weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
-    return reference, asked, weights, new_room(1)
+    return reference, asked, weights, new_room(asked.planted)
 
 
 def _step():

@@ -24,17 +24,19 @@ experiment on record separates it from 0.6."""
 
 
 @uncounted_jit
-def deepest(shell, legs, shares, spare, positions, rotations, posed, out):
+def deepest(shell, legs, shares, spare, stuck, positions, rotations, posed, out):
     """Write for each frame how one lower leg gets out of the other (F, 4): a unit direction and metres, 0 if it is out.
 
     legs: the groups of the left and the right leg; shares (N,): fraction of an ankle's displacement by which a sample
-    follows it, 0 for those that are not asked; spare (N,) metres: depth that is allowed. The direction is level, and
-    that of the left ankle relative to the right one.
+    follows it, 0 for those that are not asked; spare (N,) metres: depth that is allowed; stuck (F,): frames that are
+    not looked at. The direction is level, and that of the left ankle relative to the right one.
     """
     for f in range(positions.shape[0]):
+        out[f, 0], out[f, 1], out[f, 2], out[f, 3] = 1.0, 0.0, 0.0, 0.0
+        if stuck[f]:
+            continue
         for group in legs:
             pose_places(shell, group, positions[f], rotations[f], 1.0, posed)
-        out[f, 0], out[f, 1], out[f, 2], out[f, 3] = 1.0, 0.0, 0.0, 0.0
         for s in range(2):
             own, other, sign = legs[s], legs[1 - s], 1.0 - 2.0 * s
             box, faces = posed.boxes[other], False
@@ -74,8 +76,8 @@ def depths(shell, legs, shares, positions, rotations, posed, out):
 
 WARMUP = {
     "deepest": lambda: (
-        smallest_shell(), np.zeros(2, np.int64), np.ones(1), np.zeros(1), read_only(1, 1, 3), read_only(1, 1, 4),
-        new_posed(smallest_shell()), np.empty((1, 4)),
+        smallest_shell(), np.zeros(2, np.int64), np.ones(1), np.zeros(1), np.zeros(1, bool), read_only(1, 1, 3),
+        read_only(1, 1, 4), new_posed(smallest_shell()), np.empty((1, 4)),
     ),
     "depths": lambda: (
         smallest_shell(), np.zeros(2, np.int64), np.ones(1), read_only(1, 3), read_only(1, 4),

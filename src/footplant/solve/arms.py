@@ -163,6 +163,8 @@ class ArmSettings:
 
 
 ARMS = ArmSettings()
+KEPT = 2048
+"""Frames at most whose posed body is kept from step to step, 17 kB each: the arms do not move it."""
 PROJECTIONS = 50
 """Most projections by which a planted palm's place is brought within reach or out of the body."""
 LEGS_AND_TRUNK = 0.85
@@ -365,6 +367,8 @@ class _ArmsStage:
         self.motion, self.target, self.source, self.character = motion, target, source, character
         self.ground, self.frames, self.settings = ground, frames, settings
         self.arms, self.shell, self.tubes = tables
+        from footplant.kernels.shell import new_bodies
+
         self.kinematics = Kinematics(motion)
         self.fps = motion.fps
         self.touch = settings.touch / target.height**2
@@ -381,6 +385,14 @@ class _ArmsStage:
         self.hangs = bool(held.mean() > settings.hanging)
         self.statures = stature(character), stature(target)
         self.source_tables = self._source_tables()
+        self.bodies = new_bodies(self.shell, min(len(motion), KEPT))
+
+    def _work(self, knots: int = 1, free: int | None = None):
+        """Return scratch memory for so many knots, with so many unknowns each."""
+        from footplant.solve import _arms as kernel
+
+        samples = len(self.arms.sample_arms)
+        return kernel.new_work(knots, self.shell, samples, kernel.UNKNOWNS if free is None else free, self.bodies)
 
     # --- what acts ------------------------------------------------------------------------------------------------
 
@@ -418,10 +430,9 @@ class _ArmsStage:
         out (3,)."""
         from footplant.solve import _arms as kernel
 
-        work = kernel.new_work(1, self.shell, len(self.arms.sample_arms))
         positions, rotations = self.kinematics.positions, self.kinematics.rotations
         least, way = kernel.planted_clearance(
-            self.arms, self.shell, frames, positions, rotations, side, np.asarray(place, float), work
+            self.arms, self.shell, frames, positions, rotations, side, np.asarray(place, float), self._work()
         )
         return max(-least, 0.0), np.array(way)
 
@@ -450,7 +461,7 @@ class _ArmsStage:
                 settings.near_body * height, settings.close_body[0] * height, settings.close_body[1] * height,
                 settings.passing * height, settings.swing * height, size, float(self.fps), 0.1 * self.target.height,
             )  # fmt: skip
-            work = kernel.new_work(1, self.shell, len(arms.sample_arms))
+            work = self._work()
             for side in range(2):
                 most, place, close = np.zeros(len(frames)), np.zeros((len(frames), 3)), np.zeros((len(frames), 3))
                 kernel.find_touches(
@@ -499,7 +510,7 @@ class _ArmsStage:
 
         arms, shell = tables[:2]
         least, hands = np.empty(len(frames)), np.empty((len(frames), 2, len(GROUPS)))
-        work = kernel.new_work(1, shell, len(arms.sample_arms))
+        work = self._work() if kinematics is self.kinematics else kernel.new_work(1, shell, len(arms.sample_arms))
         kernel.least_clearance(
             arms, shell, frames, kinematics.positions, kinematics.rotations, 0.02, window.spare, work, least, hands
         )
@@ -509,10 +520,10 @@ class _ArmsStage:
         """Return where (K,) a hand is farther from the body than the source's hand, which is close to it."""
         from footplant.solve import _arms as kernel
 
-        found, work = np.empty(window.close_gaps.shape), kernel.new_work(1, self.shell, len(self.arms.sample_arms))
+        found = np.empty(window.close_gaps.shape)
         kernel.hand_distances(
             self.arms, self.shell, window.frames, self.kinematics.positions, self.kinematics.rotations,
-            window.close_groups, window.close_weights, work, found,
+            window.close_groups, window.close_weights, self._work(), found,
         )  # fmt: skip
         return (found > window.close_gaps).any(axis=1)
 
@@ -621,7 +632,7 @@ class _ArmsStage:
         height = self.target.height
         near_ground = bool((window.ground[..., 0] > -np.inf).any())
         free = kernel.WITH_HANDS if near_ground else kernel.UNKNOWNS
-        unknowns, work = np.zeros((count, free)), kernel.new_work(count, self.shell, len(self.arms.sample_arms), free)
+        unknowns, work = np.zeros((count, free)), self._work(count, free)
         positions, rotations = self.kinematics.positions, self.kinematics.rotations
         touches = window.together.any() or (window.goal_weights > 0.0).any()
         growing = settings.growing if touches and clearance.min() < -settings.deep * height else 0

@@ -355,7 +355,7 @@ def solve_legs(
     x = np.zeros((frames, kernel.UNKNOWNS))
     width = max(float(np.linalg.norm(reference.across, axis=1).mean()), 1e-3)
     weights = _weights(settings, float(reference.bones.sum(axis=2).mean()), width, fps)
-    room = kernel.new_room(frames)
+    room = kernel.new_room(planted)
     asked_for = high is not None or dynamics is not None or any(rows is not None for rows in lean)
     if not asked_for and not planted.any() and not hands and (signed > -settings.softness).all():
         lowest = np.array([foot.lowest(own) - own[:, 1] for foot, own in zip(feet, ankles)])

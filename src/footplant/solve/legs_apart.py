@@ -53,9 +53,9 @@ def legs_apart(
     shell, shares, spare = _tables(character, legs)
     found = np.empty((len(kinematics.motion), 4))
     posed = new_posed(shell)
-    kernel.deepest(shell, LEGS, shares, spare, kinematics.positions, kinematics.rotations, posed, found)
+    kernel.deepest(shell, LEGS, shares, spare, stuck, kinematics.positions, kinematics.rotations, posed, found)
     aside, depth = np.ascontiguousarray(found[:, :3]), found[:, 3]
-    inside = ~stuck & (depth > 0.0) & (depth < settings.most * character.height)
+    inside = (depth > 0.0) & (depth < settings.most * character.height)
     if not inside.any():
         return None
     now = (aside * (kinematics.positions[:, legs[0].end] - kinematics.positions[:, legs[1].end])).sum(axis=1)

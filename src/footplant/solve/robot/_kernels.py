@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import jit
-from footplant.kernels.banded import band_room, solve_band
+from footplant.kernels.banded import Band, band_room, solve_band
 from footplant.mechanism._kinematics import Tree, pose_frame, world_place
 
 
@@ -110,7 +110,7 @@ class Room(NamedTuple):
 
     squares: NDArray
     vectors: NDArray
-    lower: NDArray
+    band: Band
     change: NDArray
     at_range: NDArray
     """(F, n) int8; −1 or 1 where an angle is at its lower or upper end."""
@@ -371,7 +371,7 @@ def _fill(columns, hard, states, rows, room, bend, proximal):
         beside = -2.0 * ((f < frames - 2) + (1 <= f < frames - 1))
         square = room.squares[f]
         for a in range(n):
-            column = room.lower[f * n + a]
+            column = room.band.lower[f * n + a]
             column[n:] = 0.0
             for c in range(a, n):
                 column[c - a] = square[c, a]
@@ -391,7 +391,7 @@ def _fill(columns, hard, states, rows, room, bend, proximal):
                     scaled = weight * values[a]
                     if scaled != 0.0:
                         room.change[f, a] -= scaled * rows.gaps[r]
-                        column = room.lower[f * n + a]
+                        column = room.band.lower[f * n + a]
                         for c in range(a, n):
                             column[c - a] += scaled * values[c]
     for k in range(hard.lower.shape[0]):
@@ -403,14 +403,14 @@ def _fill(columns, hard, states, rows, room, bend, proximal):
             side = room.at_range[f, a]
             if side != 0:
                 bound = hard.lower[k] if side < 0 else hard.upper[k]
-                room.lower[f * n + a, 0] += 10.0 * HELD
+                room.band.lower[f * n + a, 0] += 10.0 * HELD
                 room.change[f, a] += 10.0 * HELD * (bound - states[f, 7 + k])
             side = room.at_speed[f, a]
             if side != 0 and f < frames - 1:
                 error = side * hard.speed[k] - (states[f + 1, 7 + k] - states[f, 7 + k])
-                room.lower[f * n + a, 0] += weight
-                room.lower[(f + 1) * n + a, 0] += weight
-                room.lower[f * n + a, n] -= weight
+                room.band.lower[f * n + a, 0] += weight
+                room.band.lower[(f + 1) * n + a, 0] += weight
+                room.band.lower[f * n + a, n] -= weight
                 room.change[f, a] -= weight * error
                 room.change[f + 1, a] += weight * error
 
@@ -468,8 +468,10 @@ def step(columns, hard, states, rows, room, bend, proximal, rounds):
     values = room.change.reshape(frames * n)
     for round in range(rounds):
         _fill(columns, hard, states, rows, room, bend, proximal)
-        if not solve_band(room.lower, values):
+        room.band.values[:] = values
+        if not solve_band(room.band):
             return -1
+        values[:] = room.band.values
         if _update(columns, hard, states, rows, room, True) == 0 or round == rounds - 1:
             return round + 1
     return rounds
