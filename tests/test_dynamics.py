@@ -103,7 +103,7 @@ def test_rows_of_balance_are_nowhere_below_the_distance_from_the_support():
     zeros = np.zeros((frames, 3))
     dynamics = Dynamics(
         30.0, generator.normal(0.1, 0.1, (frames, 2)), np.full(frames, 0.1), np.tile(square, (frames, 1, 1)),
-        np.full(frames, 4), np.zeros(frames, bool), zeros, np.zeros(frames), zeros,
+        np.full(frames, 4), np.zeros(frames, bool), zeros, np.zeros(frames), zeros, np.zeros(frames),
     )  # fmt: skip
 
     def own(x: np.ndarray) -> np.ndarray:
@@ -138,14 +138,39 @@ def test_balance_has_settled_when_the_model_of_the_center_of_mass_has():
     zeros, frames = np.zeros((5, 3)), 5
     before = Dynamics(
         30.0, zeros[:, :2], np.ones(frames), np.zeros((frames, 4, 2)), np.full(frames, 4), np.zeros(frames, bool),
-        zeros, np.zeros(frames), zeros,
+        zeros, np.zeros(frames), zeros, np.zeros(frames),
     )  # fmt: skip
     x, shift = np.zeros((frames, 9)), np.zeros(3)
-    least = DynamicsSettings().settled
-    assert before.refined(np.full((frames, 3), 0.9 * least), x, shift).settled_since(before)
-    assert not before.refined(np.full((frames, 3), 1.1 * least), x, shift).settled_since(before)
+    settings = DynamicsSettings()
+
+    def settled(moved: float, beyond: float) -> bool:
+        points = np.full((frames, 2), moved + beyond)
+        return before.refined(np.full((frames, 3), moved), points, x, shift).settled_since(before)
+
+    assert settled(0.9 * settings.settled, 0.0)
+    assert not settled(1.1 * settings.settled, 0.0)
+    assert settled(0.0, 0.9 * settings.tolerance)
+    assert not settled(0.0, 1.1 * settings.tolerance)
     flying = replace(before, flight=np.ones(frames, bool))
-    assert not flying.refined(zeros, x, shift).settled_since(flying)
+    assert not flying.refined(zeros, zeros[:, :2], x, shift).settled_since(flying)
+
+
+def test_rows_about_a_solution_start_from_its_own_zero_moment_points():
+    rng, frames, settings = np.random.default_rng(5), 20, DynamicsSettings()
+    square, zeros = np.array([[0.0, 0.0], [0.1, 0.0], [0.1, 0.2], [0.0, 0.2]]), np.zeros((frames, 3))
+    known = Dynamics(
+        30.0, rng.normal(size=(frames, 2)), rng.uniform(0.05, 0.1, frames), np.tile(square, (frames, 1, 1)),
+        np.full(frames, 4), np.zeros(frames, bool), zeros, np.zeros(frames), zeros, np.zeros(frames),
+    )  # fmt: skip
+    x, shift, moved = 0.1 * rng.normal(size=(frames, 13)), rng.normal(size=3), 0.1 * rng.normal(size=(frames, 3))
+    points = rng.normal(0.0, 0.2, (frames, 2))
+    rows = known.refined(moved, points, x, shift).rows(x, shift, 1.0)[:, ::2]
+    bent = np.pad(np.diff(x[:, :3:2], 2, axis=0), ((1, 1), (0, 0)))
+    own = settings.mass * (x[:, :3:2] - known.levers[:, None] * 30.0**2 * bent)
+    off = np.clip(points, square[0], square[2]) - points
+    far = np.linalg.norm(off, axis=1, keepdims=True)
+    asked = off * np.maximum(1.0 - settings.tolerance / np.maximum(far, 1e-9), 0.0)
+    assert np.allclose(rows[:, :, 3] - own, asked, atol=1e-9)
 
 
 def test_a_walk_stays_as_balanced_as_its_source():
@@ -224,7 +249,7 @@ def test_rows_agree_with_their_formulas():
     dynamics = Dynamics(
         fps, 0.2 * rng.normal(size=(frames, 2)), rng.uniform(0.05, 0.1, frames), np.tile(square, (frames, 1, 1)),
         counts, flight, rng.normal(size=(frames, 3)), rng.uniform(0.0, 0.05, frames),
-        0.01 * rng.normal(size=(frames, 3)),
+        0.01 * rng.normal(size=(frames, 3)), np.zeros(frames),
     )  # fmt: skip
     x, shift = 0.1 * rng.normal(size=(frames, 13)), 0.1 * rng.normal(size=3)
     found, settings = dynamics.rows(x, shift, 2.0), dynamics.settings

@@ -23,6 +23,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.order import median, runs
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
+from footplant.quality.balance import zero_moment_points
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult
 from footplant.solve.body_above_ground import hip_heights, knee_rows
@@ -273,7 +274,8 @@ def plant_feet(
         if dynamics is not None and found is not first and found.unknowns is not None:
             x, _, shift = found.unknowns
             moved = posed.center_of_mass(character) - Kinematics(toed).center_of_mass(character)
-            before, dynamics = dynamics, dynamics.refined(moved, x, shift)
+            points = zero_moment_points(posed, character, dynamics.level)[0]
+            before, dynamics = dynamics, dynamics.refined(moved, points, x, shift)
             settled = dynamics.settled_since(before)
         if found is not first and not asked and settled:
             break
