@@ -975,6 +975,7 @@ CHEAP: dict[str, Draw] = {
     ),
     "hip_width": lambda d: (steps.hip_width(d(characters)), steps.foot_length(d(characters), d(word("left", "right")))),
     "find_steps": lambda d: len(steps.find_steps(d(made_contacts()), d(real(0.2)), d(whole(0)))),
+    "keep_pitch": lambda d: len(steps.keep_pitch(steps.find_steps(d(made_contacts()), 0.2), d(floors), d(real(0.05)))),
     "find_travel": lambda d: travel.find_travel(d(motions), d(characters), d(known_contacts)),
     "clearances_of": lambda d: soles.clearances_of(Kinematics(d(motions)), d(characters), d(floors)),
     "standing_places": lambda d: soles.standing_places(d(footplants), d(motions), d(characters)),

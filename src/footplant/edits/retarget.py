@@ -36,6 +36,7 @@ from footplant.feet.steps import (
     find_steps,
     foot_length,
     hip_width,
+    keep_pitch,
     plants_for,
     raised_to_ground,
     step_width_shifts,
@@ -236,6 +237,8 @@ def _footplants(
 ) -> tuple[Footplant, ...]:
     """Return the target's footplants: the source's steps on its stage, as much wider as its hips, on the ground."""
     steps = find_steps(contacts, foot_length(character, "left"), lead)
+    if not stage.guessed:
+        steps = keep_pitch(steps, contacts.ground, stage.snap / stage.scale)
     extra = 0.0 if stage.kept else hip_width(target) / stage.scale - hip_width(character)
     plants = plants_for(steps, target, stage.move, step_width_shifts(steps, source, character, extra))
     return plants if stage.guessed else with_foot_length(raised_to_ground(plants, stage.ground), target)

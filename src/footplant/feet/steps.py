@@ -106,6 +106,29 @@ def find_steps(contacts: Contacts, foot: float, first: int = 0) -> list[Step]:
     return sorted(steps, key=lambda step: (step.start, step.side))
 
 
+def keep_pitch(steps: Sequence[Step], ground: Ground, near: float) -> list[Step]:
+    """Return steps with the far end of those whose other end is near the ground, and will be put on it, moved alike.
+
+    near: metres. A foot whose lower end alone was put on the ground would be pitched by up to 20° more.
+    """
+    found = []
+    for step in steps:
+        ends = [_main_place(step.heels), _main_place(step.balls)]
+        if ends[0] is not None and ends[1] is not None:
+            places = np.array(ends)
+            over = places[:, 1] - ground.height(places[:, ::2])
+            on = np.abs(over) < near
+            if on[0] != on[1]:
+                lower = np.array([0.0, float(over[on][0]), 0.0])
+                heels, balls = (
+                    own if there else tuple(replace(plant, place=plant.place - lower) for plant in own)
+                    for own, there in zip((step.heels, step.balls), on)
+                )
+                step = replace(step, heels=heels, balls=balls)
+        found.append(step)
+    return found
+
+
 def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
     """Return the distance from heel to ball, metres, in the reference pose or with the heel raised over flat toes.
 
