@@ -50,6 +50,11 @@ def test_beside_a_coarse_trunk_is_outside(shared):
         shell_kernel.distances(shell, 0, *poses, points, shell_kernel.new_posed(shell), out)
         assert (out[:, 0] > 0.02).all()
         assert (out[:, 0] < 0.1).all()
+        # and what is inside is: each side is a surface, also where triangles join trunk, arm and leg
+        inward = np.ascontiguousarray(points * [0.4, 1.0, 1.0])
+        shell_kernel.distances(shell, 0, *poses, inward, shell_kernel.new_posed(shell), out)
+        assert (out[:, 0] < -0.03).all()
+        assert (out[:, 1] * np.sign(points[:, 0]) > 0.95).all()
 
 
 def posed(character: Character, seed: int, frames: int = 2) -> Motion:

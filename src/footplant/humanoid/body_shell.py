@@ -230,20 +230,35 @@ def part_vertices(character: Character, part: str) -> NDArray | None:
     return None if chosen is None or character.skin is None else character.skin.vertices[chosen]
 
 
-def part_faces(skin: Skin, chosen: NDArray, count: int) -> NDArray:
+def part_faces(skin: Skin, chosen: NDArray, count: int, shared: NDArray | None = None) -> NDArray:
     """Return the triangles (T, 3) of a part of the skin, chosen (V,) bool, that so many samples stand for.
 
     They have all corners among its vertices, or, if they are larger than two fifths of what a sample stands for, two.
     Without these, coarse meshes would lose the sides of their trunk to the arms: beside that of a figure of 370
     vertices, a hanging arm would be 0.1 m inside, and be pushed behind the back. With all of them, the cut of a fine
-    mesh is ragged, and a forearm stays 22 mm inside a belly.
+    mesh is ragged, and a forearm stays 22 mm inside a belly. shared (T,): triangles of which one corner is enough.
     """
     if not skin.faces.size:
         return np.zeros((0, 3), np.int64)
     inside = chosen[skin.faces].sum(axis=1)
     corners = skin.vertices[skin.faces]
     areas = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    return skin.faces[(inside == 3) | ((inside == 2) & (areas > 0.4 * areas[inside == 3].sum() / count))]
+    large = areas > 0.4 * areas[inside == 3].sum() / count
+    most = inside == 2 if shared is None else (inside == 2) | ((inside == 1) & shared)
+    return skin.faces[(inside == 3) | (large & most)]
+
+
+def _between_limbs(skin: Skin, parts: NDArray) -> NDArray:
+    """Return which triangles (T,) have their corners in three of trunk, head, legs and arms; parts (V,): roles.
+
+    They are the trunk's: the whole side of a figure of 370 vertices, between shoulder and thigh, is such triangles.
+    Without them an arm that is outside was pushed by 39°, and then 84 mm into the trunk.
+    """
+    limbs = np.zeros(len(parts), np.int64)
+    for number, limb in enumerate((*GROUPS[1:], "left_arm", "right_arm")):
+        limbs[np.isin(parts, _roles_of(limb))] = number + 1
+    first, second, third = limbs[skin.faces].reshape(-1, 3).T
+    return (first != second) & (second != third) & (third != first)
 
 
 def _from_wrist(character: Character, wrist: int) -> NDArray:
@@ -269,7 +284,10 @@ def _patch(character: Character, known: _Known, part: str) -> _Patch:
     kind = part if part in SHELL.samples else part.partition("_")[2]
     chosen = _of_part(character, known, part)
     beyond = _of_other_groups(known, part)
-    found = None if chosen is None else _skin_samples(character, chosen, SHELL.samples[kind], beyond)
+    between = None
+    if part == "trunk" and character.skin is not None and known.parts is not None:
+        between = _between_limbs(character.skin, known.parts)
+    found = None if chosen is None else _skin_samples(character, chosen, SHELL.samples[kind], beyond, between)
     if found is None:
         influences, outward, width = _tube_samples(character, known.surface, part)
         cut = np.zeros(len(influences), bool)
@@ -362,14 +380,14 @@ def _of_other_groups(known: _Known, part: str) -> NDArray | None:
     return np.isin(known.parts, [role for group in GROUPS if group != part for role in _roles_of(group)])
 
 
-def _skin_samples(character: Character, chosen: NDArray, count: int, beyond: NDArray | None):
+def _skin_samples(character: Character, chosen: NDArray, count: int, beyond: NDArray | None, between: NDArray | None):
     """Return influences, normals and spacing of samples where a part of the skin, chosen (V,), has its outer surface,
-    and which of them lie where it was cut from vertices beyond (V,)."""
+    and which of them lie where it was cut from vertices beyond (V,). between (T,): see `_between_limbs`."""
     from footplant.kernels import shell as kernel
 
     skin = character.skin
     assert skin is not None
-    faces = part_faces(skin, chosen, count)
+    faces = part_faces(skin, chosen, count, between)
     # vertices without weight do not follow any joint
     if len(faces) < 8 or not (skin.weights[faces].sum(axis=2) > 0.0).all():
         return None
