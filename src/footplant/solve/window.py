@@ -46,6 +46,8 @@ PULLED_OFF = 0.002
 """Metres by which a drag may pull other constraints off in the pose of its frame before they are restored."""
 HOPELESS = 0.03
 """Metres beyond which a drag counts as out of reach, and its target is not moved beyond."""
+STEP_ROUNDS = 3
+"""Maximum number of solves for a dragged planted foot, each with its step moved on by what the foot is short of."""
 MOVED_RAMP = 0.2
 """Seconds over which a footplant that has been moved ramps in and out, at least: a step moved by 13 cm accelerates the
 foot to 201 m/s² within its own ramps of 0.1 s, to 141 within 0.15 s and to 98 within 0.2 s (sample walk)."""
@@ -76,14 +78,24 @@ def latest_drags(drags: Sequence[Drag | Turn]) -> list[Drag]:
 
 def apply_drag(state: EditState, character: Character, ik: Numeric, drag: Drag) -> EditState:
     """Return the state after a drag."""
-    motion = state.motion
-    constraints, moved = _move_step(state, character, ik, drag)
-    window, rows, knot = _window(motion, drag, constraints, moved)
-    near = [c for c in constraints if c.acts_within(int(rows[0]), int(rows[-1]), motion.fps)]
-    drags = (*state.drags, drag)
-    pins = [drag_pin(other, constraints) for other in latest_drags(drags) if other.frame in window]
-    part = _fitted(motion[rows], rows, ik, near, pins, drag.frame, knot)
-    return EditState(_put(motion, part, rows, window), constraints, drags)
+    motion, drags = state.motion, (*state.drags, drag)
+    best, least, beyond = None, np.inf, np.zeros(3)
+    for _ in range(STEP_ROUNDS):
+        constraints, moved = _move_step(state, character, ik, drag, beyond)
+        window, rows, knot = _window(motion, drag, constraints, moved)
+        near = [c for c in constraints if c.acts_within(int(rows[0]), int(rows[-1]), motion.fps)]
+        pins = [drag_pin(other, constraints) for other in latest_drags(drags) if other.frame in window]
+        part = _fitted(motion[rows], rows, ik, near, pins, drag.frame, knot)
+        left = np.asarray(drag.target) - Kinematics(part[drag.frame - int(rows[0])]).point(drag.point)[0]
+        missed = float(np.linalg.norm(left))
+        if missed < least:
+            best, least = EditState(_put(motion, part, rows, window), constraints, drags), missed
+        if moved is None or missed <= DRAG_TOLERANCE or missed > min(least, HOPELESS):
+            break
+        # an ankle at its limit turns the foot about its plants: its step moves on by what the foot is short of
+        beyond = beyond + left
+    assert best is not None
+    return best
 
 
 def apply_turn(state: EditState, ik: Numeric, turn: Turn) -> EditState:
@@ -131,9 +143,12 @@ def _put(motion: Motion, part: Motion, rows: NDArray, window: range) -> Motion:
 
 
 def _move_step(
-    state: EditState, character: Character, ik: Numeric, drag: Drag
+    state: EditState, character: Character, ik: Numeric, drag: Drag, beyond: NDArray
 ) -> tuple[tuple[Constraint, ...], range | None]:
-    """Return the constraints, with the footplants of a dragged planted foot moved, and the frames that this affects."""
+    """Return the constraints, with the footplants of a dragged planted foot moved, and the frames that this affects.
+
+    beyond: metres (3,) by which they are moved farther than the drag says.
+    """
     plants = _plants_of_foot(state.constraints, character, drag.point.joint)
     held = [c for c in plants if drag.frame in c.frames]  # type: ignore[operator]
     if not held:
@@ -143,7 +158,7 @@ def _move_step(
     now = Kinematics(state.motion[drag.frame])
     # the foot moves from where it is, which may be millimetres from where its plants would have it
     off = np.mean([now.point(c.point)[0] - np.asarray(c.place, float) for c in held], axis=0)
-    shift = np.asarray(drag.target) - now.point(drag.point)[0] + off
+    shift = np.asarray(drag.target) - now.point(drag.point)[0] + off + beyond
     first, end = _extent(held)
     # heel and ball of one step move together, though perhaps only one of them is planted at this frame
     step = [c for c in plants if c.frames[0] < end and c.frames[-1] >= first]  # type: ignore[index]
