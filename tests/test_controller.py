@@ -27,6 +27,7 @@ from footplant.live.motion_set import MotionSet, load_set, read_set
 from footplant.live.script import Order, drive, held_intervals, parse_script
 from footplant.live.tables import GAIT, ONCE, as_motion
 from footplant.motion import Motion
+from footplant.quality.measure import measure
 from footplant.skeleton import Point
 from thorough import thorough
 
@@ -570,6 +571,67 @@ def test_a_foot_that_slaps_down_stops_at_the_ground(seed):
     names = controller.names
     script = [Order(names[rng.integers(3)], float(rng.uniform(0.2, 2.0))) for _ in range(40)]
     soles_stay_above(drive(controller, script).motion, controller.character, None)
+
+
+def test_a_foot_that_has_come_down_does_not_slide_to_its_place():
+    """Feet that touch the ground before their planned landing stand there, as contacts that are found anew show."""
+    controller, rng = from_clips(), np.random.default_rng(1)
+    names = controller.names
+    script = [
+        Order(names[rng.integers(3)], float(rng.uniform(0.2, 3.0)), DIRECTIONS[rng.integers(3)]) for _ in range(60)
+    ]
+    done = drive(controller, script)
+    columns = {point: column for column, point in enumerate(held_intervals(done))}
+    found = [
+        plant.drift
+        for plant in measure(done.motion, controller.character, ground=0.0).plants
+        if plant.point in columns and done.planted[plant.start : plant.end, columns[plant.point]].mean() > 0.5
+    ]
+    assert len(found) > 200
+    assert max(found) <= 1.0
+
+
+def test_a_heel_in_the_air_does_not_carry_a_foot():
+    """A foot on its ball settles flat where the blend plants its heel alone: it does not hang from its raised heel."""
+    from footplant.live import _foot_plan
+
+    controller = full()
+    state = controller.init(begin="walk")
+    while state.feet.flags[0, _foot_plan.HELD] != 2 or controller.place(state, "left_heel")[1] < 0.015:
+        controller.step(state, 1.0 / FPS)
+    for frame in range(12):
+        root, pose = state.root.copy(), state.pose.copy()
+        step = _foot_plan.FeetStep(state.now + frame / FPS, 1.0 / FPS, np.array([1.0, 0.0, 0.0, 0.0]), 1.0)
+        ground = _foot_plan.level_ground()
+        _foot_plan.pose_feet(controller._feet, ground, step, state.feet, root, pose, controller._foot_scratch)
+        assert state.feet.flags[0, _foot_plan.HELD] != 1
+        assert abs(state.feet.places[0, 0, 1]) < 1e-9
+
+
+def cartwheel():
+    """Return a clip that stands, turns once about the way that it faces within a second, and stands again."""
+    stand = footplant.load("sample:stand")
+    times = np.arange(0.0, 5.0, 1.0 / FPS)
+    motion = stand.motion.at(times % stand.motion.duration)
+    angle = 2.0 * np.pi * np.clip(times - 2.0, 0.0, 1.0)
+    turned = rotation.multiply(rotation.from_axis_angle(rotation.AXES["z"], angle), motion.rotations[:, 0])
+    rotations = np.concatenate([turned[:, None], motion.rotations[:, 1:]], axis=1)
+    root = motion.root + 0.5 * np.sin(0.5 * angle[:, None]) ** 2 * [0.0, 1.0, 0.0]
+    return replace(stand, motion=replace(motion, root=root, rotations=rotations), name="cartwheel")
+
+
+def test_a_cartwheel_is_not_left_upside_down():
+    """Whatever is requested meanwhile starts when the body is upright again, and never jumps."""
+    controller = footplant.drive_set(["sample:walk", "sample:kick", cartwheel()])
+    wheel = controller.tables.index("cartwheel")
+    for wanted in ("walk", "kick"):
+        for frames in range(60, 200, 10):
+            state = controller.init(begin="walk")
+            parts = [("cartwheel", "straight", frames), (wanted, "straight", 300)]
+            motion, _, _, weights = play(controller, parts, state)
+            assert np.degrees(rotation.angle(motion.rotations[:-1, 0], motion.rotations[1:, 0])).max() < 15.0
+            assert weights[-1, wheel] == 0.0
+            assert weights[:, controller.tables.index(wanted)].max() > 0.0
 
 
 def test_a_foot_without_a_toe_joint_rolls_over_its_tip():

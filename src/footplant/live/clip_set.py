@@ -24,6 +24,7 @@ from footplant.kinematics import Kinematics
 from footplant.live.controller import Controller, build_controller
 from footplant.live.motion_set import EFFECTORS, STEP, Action, Gait, Idle, MotionSet
 from footplant.live.settings import CLIP_SET
+from footplant.live.tables import stays_upright
 from footplant.result import CharacterSource, ClipSource, as_character, as_clip
 
 RATE = 60.0
@@ -68,8 +69,14 @@ def drive_set(
         raise MotionError("expected at least one clip, got none")
     target = loaded[0].character if character is None else as_character(character)
     named = dict(zip(unique_names(loaded), on_one_character(loaded, target, balance=False)))
-    known = {name: examine(clip) for name, clip in named.items()}
-    return build_controller(sort_clips(known, fade=fade), named, target)
+    known = {name: examine(clip, fade) for name, clip in named.items()}
+    controller = build_controller(sort_clips(known, fade=fade), named, target)
+    # transitions may have to be longer than asked for: actions begin and end upright for as long
+    own = {
+        name: known[name] if known[name].kind != "action" else examine(clip, controller.tables.fade)
+        for name, clip in named.items()
+    }
+    return controller if own == known else build_controller(sort_clips(own, fade=fade), named, target)
 
 
 def unique_names(clips: Iterable[Clip]) -> list[str]:
@@ -118,8 +125,8 @@ def sort_clips(known: dict[str, KnownClip], *, fade: float = MotionSet.fade) -> 
     return MotionSet("clips", gaits, idles, actions, fade=fade)
 
 
-def examine(clip: Clip) -> KnownClip:
-    """Tell what a clip without a lead-in is."""
+def examine(clip: Clip, fade: float = MotionSet.fade) -> KnownClip:
+    """Tell what a clip without a lead-in is. fade: seconds of a transition."""
     motion = clip.motion.resample(RATE)
     height = clip.character.height
     roles = clip.character.require_roles()
@@ -137,6 +144,7 @@ def examine(clip: Clip) -> KnownClip:
     joints = _speed(positions - positions[:, roles["hips"], None]).mean(axis=1)
     start = _calmest(joints, frame - CLIP_SET.before[1] * RATE, frame - CLIP_SET.before[0] * RATE, last=False)
     stop = _calmest(joints, frame + CLIP_SET.after[0] * RATE, frame + CLIP_SET.after[1] * RATE, last=True)
+    start, stop = _upright_part(stays_upright(motion, clip.character, fade), start, stop, round(fade * RATE))
     end = clip.motion.duration
     part = (min(start / RATE, end), min(stop / RATE, end))
     return KnownClip("action", effector=effector, key=frame / RATE, part=part)
@@ -193,6 +201,17 @@ def _calmest(speed: NDArray, begin: float, end: float, *, last: bool) -> int:
     if high <= low:
         return len(speed) - 1 if last else 0
     return low + int(speed[low : high + 1].argmin())
+
+
+def _upright_part(upright: NDArray, start: int, stop: int, fade: int) -> tuple[int, int]:
+    """Return the frames of an action, earlier and later where it would begin or end while the body is not upright.
+
+    upright: (F,) whether it stays so for a transition, of `fade` frames, from a frame on.
+    """
+    starts = np.flatnonzero(upright[: start + 1])
+    stops = np.flatnonzero(upright[max(stop - fade, 0) :]) + max(stop - fade, 0) + fade
+    start = int(starts[-1]) if len(starts) else start
+    return start, int(min(stops[0], len(upright) - 1)) if len(stops) else stop
 
 
 def known_kinds(controller: Controller) -> list[tuple[str, str, str]]:

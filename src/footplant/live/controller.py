@@ -254,7 +254,7 @@ class Controller:
                 np.zeros((2, 6, 6)),
                 np.zeros((2, 4, 4)),
                 np.zeros((2, 4, 3)),
-                np.zeros((2, 5, 3)),
+                np.zeros((2, 7, 3)),
                 np.zeros((2, 6)),
                 np.zeros(4),
             ),
@@ -294,10 +294,11 @@ class Controller:
     ) -> Aimed | None:
         """Request a gait, an idle, an action or a step onto a place, at any time.
 
-        Gaits and idles start at once, whatever is playing (except an action that cannot be interrupted). An action
-        starts when the gait's pose matches its start, or after its `wait`; an action that still has weight is not
-        restarted. direction: of a gait. target: (x, y, z) in metres that the effector of an action is to meet at its
-        key moment: the character turns and steps towards it, and the limb does the rest.
+        Gaits and idles start at once, whatever is playing, except an action that cannot be interrupted, or only later:
+        a cartwheel is not left upside down. An action starts when the gait's pose matches its start, or after its
+        `wait`; an action that still has weight is not restarted. direction: of a gait. target: (x, y, z) in metres that
+        the effector of an action is to meet at its key moment: the character turns and steps towards it, and the limb
+        does the rest.
 
         "step" puts the middle of a foot on its target (x, y, z), or (x, z) on the ground; direction: which foot
         (straight: either). Steps are taken in the order of their requests. Return what becomes of the target.
@@ -325,7 +326,7 @@ class Controller:
         for task in (*state.steps, state.aimed):
             self._interrupt(task)
         state.pending, state.steps = None, []
-        if state.action is not None and not self._action(state.action).interruptible:
+        if not self._free(state):
             state.waiting = wanted
             return None
         state.action = None
@@ -365,13 +366,22 @@ class Controller:
     def _action(self, motion: int):
         return self.spec.actions[self.tables.motions[motion].name]
 
+    def _free(self, state: ControllerState) -> bool:
+        """Return whether another motion may start now: no action plays, or one that can be interrupted here."""
+        if state.action is None:
+            return True
+        frame = round(float(state.clocks[state.action]) * CONTROLLER.rate)
+        upright = self.tables.upright[state.action]
+        return self._action(state.action).interruptible and bool(upright[min(frame, len(upright) - 1)])
+
     def _decide(self, state: ControllerState) -> None:
         """Run the state machine: decide what ends and what starts now."""
-        if state.action is not None and state.clocks[state.action] >= self._leaves(state.action):
+        over = state.action is not None and state.clocks[state.action] >= self._leaves(state.action)
+        if over or (state.waiting is not None and self._free(state)):
             state.action = None
             self._go(state, *(state.waiting or state.go_on))
             state.waiting = None
-        if state.pending is None or (state.action is not None and not self._action(state.action).interruptible):
+        if state.pending is None or not self._free(state):
             return
         number = state.pending
         if state.weights[number] > 0.0 or state.steps:

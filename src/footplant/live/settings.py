@@ -31,6 +31,10 @@ class ControllerSettings:
     """A phase of a gait matches the start of an action up to this many times the smallest frame distance."""
     gap: float = 0.12
     """Seconds; gaps between two contacts of a point that are closed: a foot cannot step in less."""
+    upright: float = 1.0
+    """Radians between the line from hips to head and the vertical from which an action is not left: a body halfway
+    between upright and upside down turns over within a frame, its feet at 30 times the clips' own acceleration. With
+    0.8, 1, 1.25 and 1.6 feet of a set with a cartwheel accelerate alike."""
     longest_step: float = 0.05
     """Seconds; a longer step is divided."""
 

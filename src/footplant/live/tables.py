@@ -99,6 +99,8 @@ class Tables:
     """Seconds; the shortest swing of a foot in any gait."""
     effectors: Mapping[int, Effector]
     """Motion → what it aims; of actions."""
+    upright: Mapping[int, NDArray]
+    """Motion → (F,) bool: whether the body stays upright for a transition from a frame on; of actions."""
 
     def index(self, name: str) -> int:
         """Return the index of a motion; the error lists all names."""
@@ -158,7 +160,10 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
         len(motions) - len(spec.actions) + number: _effector(action, motions[number - len(spec.actions)], character)
         for number, action in enumerate(spec.actions.values())
     }
-    return Tables(character, tuple(motions), warp, entries, openings, fade, strongest, stance, swing, effectors)
+    upright = {number: stays_upright(as_motion(motions[number], character), character, fade) for number in effectors}
+    return Tables(
+        character, tuple(motions), warp, entries, openings, fade, strongest, stance, swing, effectors, upright
+    )
 
 
 def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Clip, Contacts | None]:
@@ -293,6 +298,17 @@ def _effector(action: Action, motion: PlayableMotion, character: Character) -> E
     side, _, part = name.partition("_")
     point = character.contacts.get(f"{side}_{'ball' if part == 'foot' else 'palm'}", Point(roles[name]))
     return Effector(name, point, seconds)
+
+
+def stays_upright(motion: Motion, character: Character, seconds: float) -> NDArray:
+    """Return (F,) whether the head is above the hips, nearly, from each frame on for some seconds."""
+    roles = character.require_roles()
+    positions = Kinematics(motion).positions
+    along = positions[:, roles["head"]] - positions[:, roles["hips"]]
+    tilt = np.arctan2(np.hypot(along[:, 0], along[:, 2]), along[:, 1])
+    ahead = np.concatenate([tilt, np.zeros(round(seconds * motion.fps))])
+    windows = np.lib.stride_tricks.sliding_window_view(ahead, len(ahead) - len(tilt) + 1)
+    return windows.max(axis=1) <= CONTROLLER.upright
 
 
 def _foot_acceleration(motions: list[PlayableMotion], character: Character) -> float:
