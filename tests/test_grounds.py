@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -139,6 +140,20 @@ def test_grounds_by_name():
 def test_invalid_names_are_reported(text, words):
     with pytest.raises(FormatError, match=words):
         load_ground(text, COURSE)
+
+
+def test_stairs_begin_on_the_way_of_a_short_walk():
+    walk = samples.load("walk")
+    for last, scale in ((len(walk.motion), 1.0), (150, 1.0), (150, 0.5)):
+        course = Course.of(walk.motion[:last], walk.character, scale)
+        ends = walk.motion.root[[0, last - 1], ::2]
+        way = scale * float(np.linalg.norm(ends[1] - ends[0]))
+        ahead = np.array(load_ground("stairs:0.17:0.29", course).start) - course.start
+        usual = SETTINGS.stairs_distance * walk.character.height
+        assert np.linalg.norm(ahead) == pytest.approx(min(usual, SETTINGS.stairs_share * way))
+        assert (np.linalg.norm(ahead) < 0.9 * usual) == (last == 150)
+    course = Course.of(samples.load("stand").motion, walk.character)
+    assert math.isinf(course.way)
 
 
 def test_course_of_a_walk():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,7 +31,10 @@ class GroundSettings:
     mesh_cell: float = 0.02
     """Metres between the height samples that a mesh is rasterised to. Halved: four times the memory, finer edges."""
     stairs_distance: float = 0.7
-    """Body heights from the start of the motion to the first step of stairs."""
+    """Body heights from the start of the motion to the first step of stairs, at most."""
+    stairs_share: float = 0.5
+    """Of the way of a motion that stairs begin after, at most: a walk of 1.1 m by short legs ends before stairs that
+    are 0.7 body heights ahead."""
     stairs_count: int = 10
     """Steps of stairs if not given."""
     image_relief: float = 0.4
@@ -61,6 +65,8 @@ class Course:
     """Direction of travel, radians: see `footplant.grounds.direction`."""
     height: float
     """Body height, metres."""
+    way: float = math.inf
+    """Metres that the motion gets ahead; ∞ if unknown, or if it ends where it starts."""
 
     @classmethod
     def of(cls, motion: Motion, character: Character, scale: float = 1.0) -> Course:
@@ -68,14 +74,16 @@ class Course:
         places = Kinematics(motion).positions[..., ::2].reshape(-1, 2)
         start = places.reshape(len(motion), -1, 2)[0, 0]
         root = motion.root[:, ::2]
-        way = root[-1] - root[0]
+        way, length = root[-1] - root[0], math.inf
         if np.linalg.norm(way) < SETTINGS.min_travel * character.height:
             way = _facing(motion, character)
+        else:
+            length = scale * float(((root - root[0]) @ way).max() / np.linalg.norm(way))
         places = start + (places - start) * max(scale, 1.0)
         height = character.height or SETTINGS.default_height
         low, high = places.min(axis=0) - SETTINGS.margin * height, places.max(axis=0) + SETTINGS.margin * height
         corners = [(float(x), float(z)) for x, z in (start, low, high)]
-        return cls(corners[0], corners[1], corners[2], float(np.arctan2(*way)), height)
+        return cls(corners[0], corners[1], corners[2], float(np.arctan2(*way)), height, length)
 
 
 def _facing(motion: Motion, character: Character) -> NDArray:
@@ -160,7 +168,8 @@ def _noise(values: list[str], course: Course) -> Ground:
 
 def _stairs(values: list[str], course: Course) -> Ground:
     rise, run, *count = _numbers(values, "stairs:RISE:RUN[:COUNT]", 2, 3)
-    ahead = SETTINGS.stairs_distance * course.height * grounds.direction(course.heading)
+    distance = min(SETTINGS.stairs_distance * course.height, SETTINGS.stairs_share * course.way)
+    ahead = distance * grounds.direction(course.heading)
     start = (course.start[0] + float(ahead[0]), course.start[1] + float(ahead[1]))
     return grounds.Stairs(rise, run, int(count[0]) if count else SETTINGS.stairs_count, start, course.heading)
 
