@@ -25,7 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.banded import Band, band_room, solve_clip
+from footplant.kernels.banded import (
+    Band,
+    add_acceleration_row,
+    band_room,
+    fill_frame,
+    solve_band,
+    solve_clip,
+    write_solution,
+)
 from footplant.kernels.quaternion import direction, exp, log, multiply, rotate
 from footplant.kernels.shell import (
     Bodies,
@@ -141,6 +149,8 @@ class Window(NamedTuple):
     """(K, 2) per square metre."""
     pins: NDArray
     """(K,) additional weight of the reference: large at the ends of a window inside the clip."""
+    stiff: NDArray
+    """(K,) additional weight of second differences, where a hand would jump."""
 
 
 class Weights(NamedTuple):
@@ -987,6 +997,25 @@ def assemble(window, unknowns, weights, work):
 
 
 @uncounted_jit
+def solve_knots(window, weights, work):
+    """Write the minimiser of the normal equations to work.trial (K, n); return False if they are singular."""
+    band, trial = work.band, work.trial
+    if not window.stiff.any():
+        return solve_clip(work.squares, work.vectors, weights.bend, weights.speed, band, trial)
+    band.values[:] = 0.0
+    for k in range(trial.shape[0]):
+        fill_frame(work.squares[k], work.vectors[k], k, weights.bend, weights.speed, trial, band)
+    for k in range(1, trial.shape[0] - 1):
+        if window.stiff[k] > 0.0:
+            for i in range(trial.shape[1]):
+                add_acceleration_row(band, k, i, window.stiff[k], 0.0, 1.0, 0.0)
+    if not solve_band(band):
+        return False
+    write_solution(band, trial)
+    return True
+
+
+@uncounted_jit
 def choose_active(window, unknowns, work):
     """Let the bounds take part that the trial step is predicted to break; return how many have changed."""
     changed = 0
@@ -1023,7 +1052,7 @@ def solve_window(arms, shell, window, positions, rotations, weights, rules, work
                 work.active[k, n] = 1 if work.kinds[k, n] == EQUAL or work.values[k, n] < 0.0 else 0
         for _ in range(looks):
             assemble(window, unknowns, weights, work)
-            if not solve_clip(work.squares, work.vectors, weights.bend, weights.speed, work.band, work.trial):
+            if not solve_knots(window, weights, work):
                 return -1
             if choose_active(window, unknowns, work) == 0:
                 break
@@ -1252,6 +1281,7 @@ def empty_window(frames: NDArray, samples: int, groups: int) -> Window:
         np.zeros((count, 2)),
         np.full((count, 2), np.inf), np.zeros((count, 2, 3)), np.zeros((count, 2, 3)), np.zeros((count, 3)),
         np.zeros(count), np.full((count, 2), -1), np.zeros((count, 2)), np.zeros((count, 2)), np.zeros(count),
+        np.zeros(count),
     )  # fmt: skip
 
 
