@@ -13,9 +13,11 @@ import footplant
 from footplant import rotation, samples
 from footplant.constraints import Footplant, JointLimits, Orientation, Position, SamePlace
 from footplant.constraints.drags import Drag, drags_from_data, drags_to_data
+from footplant.contacts.detection import find_contacts
 from footplant.edits import drag as manipulate
 from footplant.edits.drag import begin
 from footplant.errors import ConstraintError, FormatError, SkeletonError
+from footplant.feet import kept_plants
 from footplant.humanoid.limits import limit_violations
 from footplant.kinematics import Kinematics
 from footplant.problem import Status
@@ -375,6 +377,29 @@ def test_rotations_are_checked(start):
         start.turn(10, 99, (1.0, 0.0, 0.0, 0.0))
     with pytest.raises(FormatError, match="rotation"):
         start.replay([{"kind": "turn", "frame": 1, "joint": "hips", "rotation": [0, 0, 0, 0]}])
+
+
+def test_heel_and_ball_are_planted_as_far_apart_as_the_foot_is_long(monkeypatch):
+    """Places that detection finds one by one may not be; a solver would bend the toes to meet both."""
+    contacts = find_contacts(WALK)
+    kinematics = Kinematics(WALK.motion)
+    shifted = tuple(
+        replace(plant, place=np.asarray(plant.place) + [0.003, 0.0, 0.004]) if plant.point == "left_heel" else plant
+        for plant in contacts.plants
+    )
+    monkeypatch.setattr(kept_plants, "find_contacts", lambda _: replace(contacts, plants=shifted))
+    heel, ball = (CHARACTER.contacts[f"left_{part}"] for part in ("heel", "ball"))
+    lengths = np.linalg.norm(kinematics.point(heel) - kinematics.point(ball), axis=1)
+    plants = kept_plants.own_plants(WALK.motion, CHARACTER)
+    pairs = [
+        (np.linalg.norm(np.subtract(one.place, other.place)), np.median(lengths[shared]))
+        for one in plants
+        for other in plants
+        if one.point == heel and other.point == ball and (shared := sorted(set(one.frames) & set(other.frames)))
+    ]
+    assert len(pairs) > 2
+    for found, length in pairs:
+        assert found == pytest.approx(length, abs=1e-5)
 
 
 def test_a_footplant_that_ramps_at_a_dragged_frame_is_seen_from_where_it_holds():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from footplant.constraints import AcrossFrames, Apart, Constraint, Footplant, JointLimits, Relation
 from footplant.contacts.detection import FEET, Contacts, find_contacts
-from footplant.feet.steps import STEP_SETTINGS
+from footplant.feet.steps import STEP_SETTINGS, as_long_as_the_foot
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.displacement import PAPER_RATE
@@ -80,8 +80,12 @@ def _active(constraint: Constraint, frames: NDArray, fps: float) -> NDArray:
 
 
 def own_plants(motion: Motion, character: Character) -> list[Footplant]:
-    """Return the motion's detected contacts as footplants at their places."""
-    return [
+    """Return the motion's detected contacts as footplants at their places, heel and ball as far apart as its feet are.
+
+    Places of heel and ball by themselves are millimetres nearer or farther than the foot is long: a solver would bend
+    toes to meet both, by up to 31° where a hand is dragged.
+    """
+    plants = tuple(
         Footplant(
             point=character.contacts[plant.point],
             place=plant.place,
@@ -90,4 +94,5 @@ def own_plants(motion: Motion, character: Character) -> list[Footplant]:
             name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
         )
         for plant in find_contacts((motion, character)).plants
-    ]
+    )
+    return list(as_long_as_the_foot(plants, motion, character))

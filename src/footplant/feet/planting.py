@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,12 +15,12 @@ from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.feet.foot_curves import SOLE, foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
-from footplant.feet.steps import with_foot_length
+from footplant.feet.steps import as_long_as_the_foot
 from footplant.humanoid.limits import clamp_to_limits
 from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.order import median, runs
+from footplant.order import runs
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.quality.balance import zero_moment_points
 from footplant.skeleton import Character
@@ -256,7 +255,7 @@ def plant_feet(
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
     )
-    shifted = _as_long_as_the_foot(shifted, level, character)
+    shifted = as_long_as_the_foot(shifted, level, character)
     posed, legs = Kinematics(first.motion), legs_of(character)
     assert legs is not None
     toed, planted = _with_toes(part, level, character), _planted(shifted, character, len(part))
@@ -290,7 +289,7 @@ def plant_feet(
         level = lift_toe_tips(
             flatten_toes(found.motion, character, shifted, ground, part), character, shifted, ground, depths
         )
-        shifted = _as_long_as_the_foot(shifted, level, character)
+        shifted = as_long_as_the_foot(shifted, level, character)
         toed = _with_toes(part, level, character)
         feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
@@ -384,20 +383,6 @@ def _beyond_limits(
     rotations, above = kinematics.rotations[:, foot], int(character.skeleton.parents[foot])
     rows = rotations, rotation.multiply(kinematics.rotations[:, above], nearest)
     return rows if earlier is None else (np.where(beyond, rows[0], earlier[0]), np.where(beyond, rows[1], earlier[1]))
-
-
-def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, character: Character) -> tuple[Footplant, ...]:
-    """Return the plants with heel and ball as far apart as the motion's feet have them, whose toes are laid flat."""
-    kinematics = Kinematics(motion)
-
-    def distance(heel: Footplant, ball: Footplant, side: str) -> float:
-        shared = sorted(set(heel.frames or ()) & set(ball.frames or ()))
-        heels, balls = (kinematics.point(character.contacts[f"{side}_{part}"])[shared] for part in ("heel", "ball"))
-        length = float(median(np.linalg.norm(balls - heels, axis=1)))
-        rise = float(np.asarray(ball.place)[1] - np.asarray(heel.place)[1])
-        return math.sqrt(max(length**2 - rise**2, 0.0))
-
-    return with_foot_length(plants, character, distance)
 
 
 def _planted(plants: Sequence[Footplant], character: Character, frames: int) -> NDArray:

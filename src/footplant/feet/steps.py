@@ -19,6 +19,8 @@ from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.order import median
 from footplant.skeleton import Character, Point
 
 
@@ -371,6 +373,20 @@ def with_foot_length(
             if worst < STEP_SETTINGS.length_error:
                 break
     return tuple(_at(plant, np.array(place)) for plant, place in zip(plants, places))
+
+
+def as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, character: Character) -> tuple[Footplant, ...]:
+    """Return the plants with heel and ball as far apart as the motion's feet have them, whose toes are laid flat."""
+    kinematics = Kinematics(motion)
+
+    def distance(heel: Footplant, ball: Footplant, side: str) -> float:
+        shared = sorted(set(heel.frames or ()) & set(ball.frames or ()))
+        heels, balls = (kinematics.point(character.contacts[f"{side}_{part}"])[shared] for part in ("heel", "ball"))
+        length = float(median(np.linalg.norm(balls - heels, axis=1)))
+        rise = float(np.asarray(ball.place)[1] - np.asarray(heel.place)[1])
+        return math.sqrt(max(length**2 - rise**2, 0.0))
+
+    return with_foot_length(plants, character, distance)
 
 
 def _floor_distance(target: Character, heel: Footplant, ball: Footplant, side: str) -> float:
