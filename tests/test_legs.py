@@ -16,6 +16,7 @@ from footplant.contacts.detection import find_contacts
 from footplant.feet.foot_curves import FOOT_SETTINGS, foot_curve
 from footplant.feet.planting import can_plant, plant_feet
 from footplant.geometry import Plane
+from footplant.grounds import slope
 from footplant.humanoid.limits import anatomical_turns, clamp_to_limits, limit_excess
 from footplant.humanoid.reference import reference_pose
 from footplant.kinematics import Kinematics
@@ -439,3 +440,19 @@ def test_an_ankle_near_its_limit_is_not_bent_for_that():
         bent.append(np.degrees(rotation.angle(curve.rotations, kinematics.rotations[:, foot]))[40:50].max())
     assert bent[0] > 15.0
     assert bent[1] < 0.5 * bent[0]
+
+
+@pytest.mark.parametrize("degrees", [12.0, -12.0, 0.0])
+def test_plants_that_are_too_near_for_the_foot_are_moved_apart_along_the_slope(degrees):
+    clip, ground = samples.load("stand"), slope(degrees)
+    motion, character = clip.motion[:20], clip.character
+    kinematics, plants = Kinematics(motion), []
+    for part, along in (("heel", 0.04), ("ball", -0.04)):
+        point = character.contacts[f"left_{part}"]
+        place = kinematics.point(point)[0] + [0.0, 0.0, along]
+        place[1] = ground.height(place[None, ::2])[0]
+        plants.append(Footplant(point=point, place=place, frames=range(5, 15)))
+    found = plant_feet(motion, character, plants, ground, uneven=True)
+    places = np.array([plant.place for plant in found.plants])
+    assert np.linalg.norm(places - [plant.place for plant in plants], axis=1).min() > 0.02
+    assert np.abs(ground.height(places[:, ::2]) - places[:, 1]).max() < 5e-4
