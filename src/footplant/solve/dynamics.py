@@ -16,7 +16,7 @@ before has left of it, e₊ = moved − e, as a known displacement (`Dynamics.re
 24 mm off its parabola instead of 1 mm. Legs are lower than the mass, and accelerations are measured of smoothed
 places, by up to 0.1 m at the next step of a walk at 30 frames/s: p₀ becomes what p lacks of the zero-moment point that
 is measured of the solution before. Without, six walks on six bodies are outside in 5.0 points fewer frames than their
-sources in the mean and in 7.5 more at worst, with it in 5.7 fewer and in 2.0 more.
+sources in the mean and in 7.5 more at worst, with it in 5.3 fewer and in 2.0 more.
 """
 
 from __future__ import annotations
@@ -115,12 +115,13 @@ class Dynamics:
     def settled_since(self, before: Dynamics) -> bool:
         """Return whether what the model leaves has changed by less than the step that a search with balance ends on.
 
-        And where feet stand, zero-moment points by less than the tolerance. Never with flight: a parabola is an
-        acceleration, of which a smaller change counts.
+        Never with flight: a parabola is an acceleration, of which a smaller change counts. Zero-moment points need not
+        have settled: with another solve for these, six walks on six bodies are outside in 5.7 instead of 5.3 points
+        fewer frames than their sources in the mean, in the same 2.0 more at worst, after 1.15 instead of 1.11 times
+        the time without balance.
         """
         change = float(np.abs(self.remainder - before.remainder).max(initial=0.0))
-        beside = float(np.abs(self.points - before.points)[self.counts > 0].max(initial=0.0))
-        return change < self.settings.settled and beside < self.settings.tolerance and not self.flight.any()
+        return change < self.settings.settled and not self.flight.any()
 
     def rows(self, x: NDArray, shift: NDArray, scale: float) -> NDArray:
         """Return weight, still, lever and wanted (F, 3, 4) of rows for the hips' displacement.
