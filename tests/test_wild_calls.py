@@ -880,6 +880,9 @@ CHEAP: dict[str, Draw] = {
         humanoid.make_character(d(characters).skeleton, d(characters).roles, name="x").height
     ),
     "lower_soles": lambda d: humanoid.lower_soles(d(characters), d(arrays(np.zeros((2, 22, 3))))).height,
+    "unflipped_legs": lambda d: humanoid.unflipped_legs(
+        figure("whole").skeleton, figure("whole").require_roles(), d(arrays(walk().motion.rotations[:2])), d(real(30.0))
+    ),
     "anatomical_turns": lambda d: humanoid.anatomical_turns(d(characters), d(arrays(walk().motion.rotations[:2]))),
     "limit_violations": lambda d: humanoid.limit_violations(d(characters), d(arrays(walk().motion.rotations[:2]))),
     "constraint": lambda d: d(made_constraints()).activation(np.arange(48), d(real(30.0))),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.checks import shaped
+from footplant.checks import frame_rate, shaped
 from footplant.errors import SkeletonError
 from footplant.humanoid.reference import reference_world
 from footplant.skeleton import Roles, Skeleton
@@ -46,14 +46,14 @@ def unflipped_legs(skeleton: Skeleton, roles: Roles, rotations: ArrayLike, fps: 
     """
     roles.require_fit(skeleton)
     frames = shaped(rotations, ("F", len(skeleton), 4), "rotations", SkeletonError)
-    out = frames
+    rate, out = frame_rate(fps, SkeletonError), frames
     for side in ("left", "right"):
         hip, knee, foot = (roles.get(f"{side}_{part}") for part in ("upper_leg", "lower_leg", "foot"))
         if hip is None or knee is None or foot is None:
             continue
         if skeleton.parents[foot] == knee and skeleton.parents[knee] == hip:
             out = _unfolded(skeleton, roles, out, (hip, knee, foot))
-        out = _unflipped(skeleton, roles, out, foot, round(SETTINGS.about * fps))
+        out = _unflipped(skeleton, roles, out, foot, round(SETTINGS.about * rate))
     return out
 
 

@@ -18,6 +18,7 @@ from footplant.blending.common_character import on_one_character
 from footplant.blending.compose import RootPath, root_reference
 from footplant.blending.distance import clouds, distances
 from footplant.blending.loops import find_loop
+from footplant.checks import real_number
 from footplant.clip import Clip
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
@@ -64,6 +65,7 @@ def drive_set(
     fast they are and what they aim are told from the clips. character: the one that all are put on (default: the first
     clip's). fade: seconds of a transition at least.
     """
+    fade = real_number(fade, "seconds of a transition", MotionError, low=0.05, high=60.0)
     loaded = [as_clip(clip, humanoid=True) for clip in clips]
     if not loaded:
         raise MotionError("expected at least one clip, got none")
