@@ -551,6 +551,23 @@ def test_real_clips_on_real_characters(shared, file, frames, to):
     assert len(met) >= 0.8 * len(feet)
 
 
+def test_feet_that_climb_are_not_pitched_for_a_floor_below_them():
+    """The level of a foot is told where it lies on the floor, not where it lies on steps over it."""
+    after = retarget("sample:climb", "sample:blubby").report.after
+    assert after is not None
+    assert after.peak_acceleration_ratio is not None
+    assert after.peak_acceleration_ratio < 2.0
+
+
+@pytest.mark.named("vrma/idle_loop.vrma", "gltf/KayKit_Knight.glb")
+def test_hands_that_would_jump_elsewhere_are_smoothed_everywhere(shared):
+    clip = footplant.load(shared_data("vrma", "idle_loop.vrma"))
+    after = retarget(clip, read_character(shared_data("gltf", "KayKit_Knight.glb"))).report.after
+    assert after is not None
+    assert after.peak_acceleration_ratio is not None
+    assert after.peak_acceleration_ratio < 2.0
+
+
 @pytest.mark.parametrize("rise", [-0.12, -0.05, 0.0])
 def test_heel_and_ball_at_two_heights_are_a_foot_apart(rise):
     """However far apart the source's stood: the rise between them stays, and a foot bridges it."""

@@ -255,8 +255,10 @@ def _turned(
             vectors[turning] += HARD * np.einsum("nij,nj->ni", level, off)
     high = None
     if levelled and frames and _is_level(ground):
-        lowest = np.array([depths[part] for part in arms]) + float(ground.height(np.zeros((1, 2)))[0])
-        high = _High.of(kinematics, character, side, reference, arms, lowest, lying, math.ceil(slow), settings)
+        floor = float(ground.height(np.zeros((1, 2)))[0])
+        lowest = np.array([depths[part] for part in arms]) + floor
+        on_floor = lying & (heels[:, 1] < floor + settings.riser)
+        high = _High.of(kinematics, character, side, reference, arms, lowest, on_floor, math.ceil(slow), settings)
     across = rotation.cross(rotation.rotate(reference, sole), rotation.AXES["y"])
     across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
     x = _smooth(squares, vectors, slow)

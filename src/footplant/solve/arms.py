@@ -60,6 +60,10 @@ class ArmSettings:
     peak: float = 1.1
     """See `smoother`. Without it a hand that slides round a knee has 5 times the source's peak acceleration (reach on
     long legs), with it 0.74 times; with factors up to 2 alone a slow idle has 2.9 times, up to 3.4 0.96 times."""
+    left: float = 2.0
+    """Times that peak from which a jump that all factors have left smooths the whole window: the hand may have to pass
+    elsewhere. Without it an idle on a knight has 3.6 times the source's peak acceleration, with it 1.3 times; with 1.1
+    a walk on a belly is smoothed so too, and its arms stand off 33 instead of 29° from the source's."""
     bound: float = 8e3
     """Weight of a broken bound, per squared body height. 6e4 follows each change of the nearest way out (peak
     acceleration 10 instead of 3.7 times the source's on mocapbank); 3e3 leaves arms 18 mm inside the trunk."""
@@ -655,7 +659,12 @@ class _ArmsStage:
             settings.most, settings.proximal, settings.elastic * height, settings.robust * height,
             settings.plant / height**2, settings.straight, settings.flat,
         )  # fmt: skip
-        for smoother in (*settings.smoother, None):
+        # around jumps first; where great ones are left, everywhere; and then no more
+        tried = [
+            (factor, settings.peak, int(np.ceil(settings.stiff_reach * factor * time))) for factor in settings.smoother
+        ]
+        tried += [(settings.smoother[-1], settings.left, count), (0.0, np.inf, 0)]
+        for factor, most, reach in tried:
             args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
             solved = not moving.any() or self._lay_down(window, moving, args)
             solved = solved and kernel.solve_window(*args) >= 0
@@ -666,12 +675,11 @@ class _ArmsStage:
                 missed.append(f"frames {window.frames[0]}–{window.frames[-1]}: the arms' equations are singular")
                 return
             kernel.displaced_points(self.arms, window, wrists, np.full(2, kernel.FOREARM), unknowns, work, moved)
-            jumps = np.linalg.norm(np.diff(moved, 2, axis=0), axis=2).max(axis=1, initial=0.0) > settings.peak * peak
-            if smoother is None or not jumps.any():
+            jumps = np.linalg.norm(np.diff(moved, 2, axis=0), axis=2).max(axis=1, initial=0.0) > most * peak
+            if not jumps.any():
                 break
-            reach = int(np.ceil(settings.stiff_reach * smoother * time))
             for knot in 1 + np.flatnonzero(jumps):
-                window.stiff[max(knot - reach, 0) : knot + reach + 1] = (smoother**4 - 1.0) * time**4
+                window.stiff[max(knot - reach, 0) : knot + reach + 1] = (factor**4 - 1.0) * time**4
             # from where the arms are: on a body that grows anew, or drawn from afar, they may change sides
             rules = settings.steps, *rules[1:-1], -1
         second = np.zeros_like(unknowns)
