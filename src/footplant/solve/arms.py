@@ -663,7 +663,7 @@ class _ArmsStage:
         tried = [
             (factor, settings.peak, int(np.ceil(settings.stiff_reach * factor * time))) for factor in settings.smoother
         ]
-        tried += [(settings.smoother[-1], settings.left, count), (0.0, np.inf, 0)]
+        tried += [*((factor, settings.left, count) for factor in settings.smoother[-1:]), (0.0, np.inf, 0)]
         for factor, most, reach in tried:
             args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
             solved = not moving.any() or self._lay_down(window, moving, args)
