@@ -60,9 +60,9 @@ class ArmSettings:
     peak: float = 1.1
     """See `smoother`. Without it a hand that slides round a knee has 5 times the source's peak acceleration (reach on
     long legs), with it 0.74 times; with factors up to 2 alone a slow idle has 2.9 times, up to 3.4 0.96 times."""
-    left: float = 2.0
-    """Times that peak from which a jump that all factors have left smooths the whole window: the hand may have to pass
-    elsewhere. Without it an idle on a knight has 3.6 times the source's peak acceleration, with it 1.3 times; with 1.1
+    remaining_peak: float = 2.0
+    """Times the incoming peak from which a jump that remains after all factors smooths the whole window: it may have
+    moved on. Without it an idle on a knight has 3.6 times the source's peak acceleration, with it 1.3 times; with 1.1
     a walk on a belly is smoothed so too, and its arms stand off 33 instead of 29° from the source's."""
     bound: float = 8e3
     """Weight of a broken bound, per squared body height. 6e4 follows each change of the nearest way out (peak
@@ -663,7 +663,7 @@ class _ArmsStage:
         tried = [
             (factor, settings.peak, int(np.ceil(settings.stiff_reach * factor * time))) for factor in settings.smoother
         ]
-        tried += [*((factor, settings.left, count) for factor in settings.smoother[-1:]), (0.0, np.inf, 0)]
+        tried += [*((factor, settings.remaining_peak, count) for factor in settings.smoother[-1:]), (0.0, np.inf, 0)]
         for factor, most, reach in tried:
             args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
             solved = not moving.any() or self._lay_down(window, moving, args)
