@@ -38,7 +38,10 @@ class SwingSettings:
     """Fraction of its length to which a leg may stretch on uneven ground, unless it was straighter on the level. At 1,
     knees snap straight; lower, the hips come down more."""
     swing: float = 0.4
-    """Seconds of a usual swing phase, for a foot that is in the air at an end of the clip."""
+    """Seconds of a usual swing phase, for a foot that is in the air at an end of the clip; and over which the hips come
+    down before a step that is out of a leg's reach, and up again after it. Where they come down over 0.1, 0.2, 0.3 and
+    0.4 s, walks and runs on 13 grounds jerk up to 1.24, 1.21, 1.19 and 1.17 times as much as their sources, and 2, 1,
+    0 and 0 of 416 more than 1.2 times; knees flex by 98.8°, 99.4°, 99.7° and 99.9° at most (mean)."""
     least_way: float = 0.1
     """Metres; a foot whose step is shorter is moved to its planned place by time rather than by the way that it has
     gone. With 0.03, 0.1 and 0.3, two walks down stairs of 22 and 17 cm jerk as much, 1.13 times their sources; by time
@@ -57,8 +60,6 @@ class SwingSettings:
     """Share of a sole's half length that may pass beside an edge."""
     lift_smoothing: float = 0.04
     """Seconds; half width of the binomial filter that smooths the lift of a swinging foot."""
-    ease_down: float = 0.1
-    """Seconds over which the hips come down before a step out of a leg's reach, and up again after it."""
     aloft: tuple[float, float] = (0.1, 0.25)
     """Body heights above the ground: where a foot starts to follow the hips instead of the ground, and where it fully
     does (a kick)."""
@@ -480,4 +481,4 @@ def _down(
         away = path.ankles - (hip + shift)
         below = np.sqrt(np.maximum(reach**2 - away[:, 0] ** 2 - away[:, 2] ** 2, 0.0))
         need = np.maximum(need, -away[:, 1] - below)
-    return smooth_envelope(np.where(need > 1e-9, need, 0.0), round(SWING_SETTINGS.ease_down * kinematics.motion.fps))
+    return smooth_envelope(np.where(need > 1e-9, need, 0.0), round(SWING_SETTINGS.swing * kinematics.motion.fps))
