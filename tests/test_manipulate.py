@@ -20,7 +20,7 @@ from footplant.errors import ConstraintError, FormatError, SkeletonError
 from footplant.feet import kept_plants
 from footplant.humanoid.limits import limit_violations
 from footplant.kinematics import Kinematics
-from footplant.problem import Status
+from footplant.problem import Status, errors
 from footplant.skeleton import Point
 from footplant.solve import window as window_edits
 from footplant.solve.ik.limb import limbs_of
@@ -409,3 +409,14 @@ def test_a_footplant_that_ramps_at_a_dragged_frame_is_seen_from_where_it_holds()
         found = with_held_frames(np.array([frame]), rows, [plant], 30.0)
         assert found.tolist() == expected
     assert with_held_frames(np.array([18]), np.arange(20), [plant], 30.0).tolist() == [18]
+
+
+def test_feet_stand_on_their_footplants_where_captured_toes_bend_meanwhile():
+    toes = CHARACTER.require_roles()["left_toes"]
+    rotations, swing = np.array(WALK.motion.rotations), 0.3 * np.sin(np.arange(len(WALK.motion)) / 12.0)
+    rotations[:, toes] = rotation.multiply(rotations[:, toes], rotation.exp(swing[:, None] * rotation.AXES["x"]))
+    begun = begin((replace(WALK.motion, rotations=rotations), CHARACTER))
+    feet = [c for c in begun.constraints if isinstance(c, Footplant)]
+    assert len(feet) > 4
+    kinematics = Kinematics(begun.motion)
+    assert max(errors(plant, kinematics)[1].max() for plant in feet) < 5e-4

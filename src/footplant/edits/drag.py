@@ -21,8 +21,10 @@ from footplant.constraints import Constraint, Footplant
 from footplant.constraints.body import entered_notes
 from footplant.constraints.drags import Drag, Turn, drags_from_data, drags_to_data
 from footplant.contacts.detection import FEET, find_contacts
+from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.feet.kept_plants import own_plants
+from footplant.feet.planting import can_plant, plant_feet
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, Report, Status, conflicts, errors, evaluate_constraints, refuse_unsupported
@@ -193,13 +195,33 @@ def begin(
     motion, character = clip if isinstance(clip, tuple) else (clip.motion, clip.character)
     settled, _ = settle(constraints, Kinematics(motion))
     has_feet = any(name in character.contacts for name in FEET)
+    ground = find_contacts((motion, character)).ground if has_feet else None
     if keep_plants and has_feet:
-        settled = [*settled, *own_plants(motion, character)]
+        plants = own_plants(motion, character)
+        if ground is not None and can_plant(character):
+            motion, plants = _planted(motion, character, plants, ground)
+        settled = [*settled, *plants]
     ik, _ = choose_ik(motion, character, settled)
     refuse_unsupported("direct manipulation", ik, settled)
     solved = Hierarchical(ik=ik).solve(Problem(motion, character, tuple(settled)), progress).motion
-    ground = find_contacts((motion, character)).ground if has_feet else None
     return Manipulation(character, posing_ik(solved, character, ground, settled), (EditState(solved, tuple(settled)),))
+
+
+def _planted(
+    motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground
+) -> tuple[Motion, Sequence[Footplant]]:
+    """Return the motion with its feet on its own footplants, toes laid flat, and plants as far apart as feet are then.
+
+    Captured toes bend while heel and ball are planted: a foot with its toes as they are is too long or too short for
+    both, by up to 20 mm in a dance. Soles that are in the ground stay as deep as they are.
+    """
+    kinematics, allowed = Kinematics(motion), {}
+    for name in FEET:
+        if name in character.contacts:
+            places = kinematics.point(character.contacts[name])
+            allowed[name] = np.minimum(places[:, 1] - ground.height(places[:, ::2]), 0.0)
+    planted = plant_feet(motion, character, plants, ground, allowed=allowed)
+    return planted.motion, planted.plants
 
 
 def _point(character: Character, name: str) -> Point:
