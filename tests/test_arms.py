@@ -12,6 +12,7 @@ import footplant
 from footplant import rotation
 from footplant.constraints import Footplant
 from footplant.geometry import Plane
+from footplant.humanoid import body_shell
 from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell, part_vertices
 from footplant.humanoid.limits import limit_violations
 from footplant.kernels import shell as kernel
@@ -347,6 +348,33 @@ def test_hands_that_point_into_the_ground_lie_on_it():
     assert found.palms.max() < 0.005
     excess = [limit_violations(target, each.rotations).max(axis=0) for each in (motion, found.motion)]
     assert (excess[1] <= excess[0] + np.radians(1.0)).all()
+
+
+def test_hands_leave_the_ground_after_they_were_deep_in_it():
+    """One that comes up is looked at, too, although others were far lower."""
+    motion = standing("mannequin", 1.2, 120)
+    low = float(min(lowest_of_hand(motion, side).min() for side in ("left", "right")))
+    down = np.interp(np.arange(120), [0, 10, 30, 119], [0.0, 0.4, 0.4, 0.0])
+    sunk = replace(motion, root=motion.root - down[:, None] * [0.0, 1.0, 0.0])
+    found = solve(sunk, "mannequin", ground=Plane((0.0, low, 0.0)))
+    for side in ("left", "right"):
+        assert lowest_of_hand(sunk, side)[70:95].max() < low - 0.1
+        assert lowest_of_hand(found.motion, side)[70:95].min() > low - 0.02
+
+
+def test_fingers_belong_to_a_hand_however_large_it_is_and_things_in_it_do_not():
+    target, parts = character("mannequin"), np.array(body_shell.vertex_parts(character("mannequin")))
+    skin, wrist = target.skin, target.require_roles()["left_hand"]
+    assert skin is not None
+    own, place = parts == "left_hand", target.skeleton.rest_world[0][wrist]
+    vertices = np.array(skin.vertices)
+    vertices[own] = place + 4.0 * (vertices[own] - place)
+    large = replace(target, skin=replace(skin, vertices=vertices))
+    far = own & (np.linalg.norm(vertices - place, axis=1) > 0.3)
+    assert far.sum() > 20
+    assert not body_shell._near_wrist(large, wrist, parts)[far].any()
+    parts[far] = "left_index"
+    assert body_shell._near_wrist(large, wrist, parts)[far].all()
 
 
 def test_places_that_are_asked_for_are_kept_on_the_ground():

@@ -218,7 +218,7 @@ def _of_part(character: Character, known: _Known, part: str) -> NDArray | None:
         return own
     wrist = known.roles.get(f"{part.partition('_')[0]}_hand")
     if part.endswith("_hand") and wrist is not None:
-        own = np.isin(known.bare, _roles_of(part)) & _near_wrist(character, wrist)
+        own = np.isin(known.bare, _roles_of(part)) & _near_wrist(character, wrist, known.bare)
     if attached is not None and (own & ~attached).sum() >= 16:
         own &= ~attached
     return own
@@ -268,9 +268,13 @@ def _from_wrist(character: Character, wrist: int) -> NDArray:
     return np.linalg.norm(character.skin.vertices @ bind[:3, :3].T + bind[:3, 3], axis=1)
 
 
-def _near_wrist(character: Character, wrist: int) -> NDArray:
-    """Return which vertices (V,) are near enough to a wrist to belong to the hand and not to a thing that it holds."""
-    return _from_wrist(character, wrist) < SHELL.hand_reach * character.height
+def _near_wrist(character: Character, wrist: int, parts: NDArray) -> NDArray:
+    """Return which vertices (V,) are near enough to a wrist to belong to the hand and not to a thing that it holds.
+
+    parts: (V,) their roles. Those of fingers are of the hand, however long: large hands of small characters are.
+    """
+    fingers = np.isin(parts, [f"{side}_{finger}" for side in SIDES for finger in FINGERS])
+    return fingers | (_from_wrist(character, wrist) < SHELL.hand_reach * character.height)
 
 
 def _patch(character: Character, known: _Known, part: str) -> _Patch:
@@ -689,7 +693,7 @@ def _hand_points(character: Character, parts: NDArray, side: str) -> list[tuple[
     skin, roles = character.skin, character.require_roles()
     assert skin is not None
     names = [f"{side}_hand", *(f"{side}_{finger}" for finger in FINGERS)]
-    own = np.flatnonzero(np.isin(parts, names) & _near_wrist(character, roles[f"{side}_hand"]))
+    own = np.flatnonzero(np.isin(parts, names) & _near_wrist(character, roles[f"{side}_hand"], parts))
     if len(own) < 8:
         return None
     # from the tip of a finger on: what lies next to the first point gets no other

@@ -176,6 +176,8 @@ KEPT = 2048
 """Frames at most whose posed body is kept from step to step, 17 kB each: the arms do not move it."""
 PROJECTIONS = 50
 """Most projections by which a planted palm's place is brought within reach or out of the body."""
+GROUND_NEAR = 0.1
+"""Body heights of an arm's lowest point above the ground under its elbows and wrists within which it is looked at."""
 LEGS_AND_TRUNK = 0.85
 """Legs and trunk up to the head joint as a share of the height (Drillis and Contini 1966)."""
 
@@ -566,14 +568,9 @@ class _ArmsStage:
         """Write the ground under the samples of knots whose arms are near it."""
         if self.ground is None:
             return
-        near = 0.1 * self.target.height
-        wrists = window.chains[:, :, 1:].reshape(-1, 2 * 2, 3)
-        lowest = wrists[..., 1].min(axis=1)
-        rows = np.flatnonzero(lowest < float(window.samples[..., 1].min()) + 2.0 * near)
-        if not len(rows):
-            return
-        above = (wrists[rows, :, 1] - self.ground.height(wrists[rows][..., ::2])).min(axis=1)
-        rows = rows[above < 2.0 * near]
+        joints = window.chains[:, :, 1:].reshape(-1, 2 * 2, 3)
+        above = window.samples[..., 1].min(axis=1) - self.ground.height(joints[..., ::2]).max(axis=1)
+        rows = np.flatnonzero(above < GROUND_NEAR * self.target.height)
         if not len(rows):
             return
         places = window.samples[rows][..., ::2]
