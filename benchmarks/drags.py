@@ -29,7 +29,7 @@ from scipy.optimize import least_squares
 from footplant import rotation
 from footplant.clip import Clip
 from footplant.constraints import Constraint, Footplant, Orientation, Position
-from footplant.contacts.detection import find_contacts
+from footplant.contacts.detection import Contacts, find_contacts
 from footplant.edits.drag import begin
 from footplant.edits.fit import fit
 from footplant.humanoid.limits import anatomical_turns, limit_violations
@@ -359,12 +359,19 @@ def judge(before: Motion, after: Motion, clip: Clip, contacts, goal: Goal, plant
     }  # fmt: skip
 
 
+def _at_plants(contacts: Contacts, constraints: Sequence[Constraint], character: Character) -> Contacts:
+    """Return contacts at the places where a drag holds them, so that a fit of its motion holds the same ones."""
+    held = {(c.point, c.frames.start, c.frames.stop): c.place for c in constraints if isinstance(c, Footplant)}
+    plants = (replace(p, place=held[character.contacts[p.point], p.start, p.end]) for p in contacts.plants)
+    return replace(contacts, plants=tuple(plants))
+
+
 def run_clip(name: str, count: int, seed: int) -> list[dict]:
     """Solve the goals of one clip as drags and as fits, and beside them by the general solver."""
     clip = load_clip(name)
     character, contacts = clip.character, find_contacts(clip)
     roles, start = character.require_roles(), begin(clip)
-    clip = replace(clip, motion=start.motion)
+    clip, contacts = replace(clip, motion=start.motion), _at_plants(contacts, start.constraints, character)
     found = []
     for goal in goals_of(clip, count, seed):
         point = Point(roles[goal.handle])
