@@ -86,6 +86,32 @@ def test_a_shell_knows_the_distance_from_a_belly():
         assert out[0, 3] > 0.9
 
 
+def test_points_beyond_a_thin_part_are_outside_it():
+    # one sample on a part of 2 cm: seen from the other side, it faces away, as the far side of a belly would
+    rest, none, out = kernel.read_only(1, 1, 3), np.array([[1.0, 0.0, 0.0]]), np.empty((1, 4))
+    turned = np.array([[[1.0, 0.0, 0.0, 0.0]]])
+    turned.setflags(write=False)
+    shell = kernel.smallest_shell()._replace(normals=none, widths=np.array([0.05]))
+    for depth, away in ((0.01, 0.92), (2.0, -1.0)):
+        body, point = shell._replace(depths=np.array([depth])), np.array([[-1.0, 0.0, 0.0]])
+        kernel.distances(body, 0, rest, turned, point, kernel.new_posed(body), out)
+        assert out[0, 0] == pytest.approx(away)
+        assert out[0, 1] == pytest.approx(-np.sign(away))
+
+
+def test_a_body_is_as_deep_as_the_largest_ball_inside():
+    rng = np.random.default_rng(0)
+    ball = rng.normal(size=(400, 3))
+    ball /= np.linalg.norm(ball, axis=1, keepdims=True)
+    assert body_shell._depths(0.3 * ball[:9], ball[:9], 0.3 * ball, ball) == pytest.approx(0.3)
+    plate, up = rng.uniform(size=(2, 500, 3)), np.array([[[0.0, 1.0, 0.0]], [[0.0, -1.0, 0.0]]])
+    plate[:, :, 1] = [[0.01], [-0.01]]
+    normals = np.broadcast_to(up, plate.shape)
+    middle = np.array([[0.5, 0.01, 0.5]])
+    assert 0.01 <= body_shell._depths(middle, up[0], plate.reshape(-1, 3), normals.reshape(-1, 3))[0] < 0.1
+    assert body_shell._depths(middle, up[0], plate[0], normals[0])[0] == np.inf, "nothing on the other side"
+
+
 @pytest.mark.parametrize("name", ["mannequin", "sally", "child"])
 def test_hips_have_no_way_out_into_the_thighs(name):
     # trunk and legs are closed where they were cut from each other; a hand inside a hip is not pushed through that

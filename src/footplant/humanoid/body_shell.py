@@ -97,6 +97,7 @@ class BodyShell:
     anchors: NDArray
     reaches: NDArray
     cuts: NDArray
+    depths: NDArray
 
     @classmethod
     def of(cls, character: Character, parts: Sequence[str] = GROUPS) -> BodyShell:
@@ -113,7 +114,7 @@ class BodyShell:
 
         return Shell(
             self.groups, self.clusters, self.starts, self.joints, self.weights, self.places, self.cores, self.normals,
-            self.widths, self.anchors, self.reaches, self.cuts,
+            self.widths, self.anchors, self.reaches, self.cuts, self.depths,
         )  # fmt: skip
 
 
@@ -150,6 +151,8 @@ class _Patch:
     influences: tuple[tuple[tuple[int, float, NDArray, NDArray], ...], ...]
     """Of each sample: joint, weight, place and core."""
     normals: tuple[NDArray, ...]
+    depths: tuple[float, ...]
+    """Of each sample, metres (`_depths`)."""
     sizes: tuple[int, ...]
     """Samples of each cluster."""
     cut: int
@@ -294,9 +297,9 @@ def _patch(character: Character, known: _Known, part: str) -> _Patch:
     found = None if chosen is None else _skin_samples(character, chosen, SHELL.samples[kind], beyond, between)
     if found is None:
         influences, outward, width = _tube_samples(character, known.surface, part)
-        cut = np.zeros(len(influences), bool)
+        cut, depths = np.zeros(len(influences), bool), np.full(len(influences), np.inf)
     else:
-        influences, outward, width, cut = found
+        influences, outward, width, cut, depths = found
     places = np.array([sum(w * (rest[j] + turn[j] @ place) for j, w, place in rows) for rows in influences])
     inner = _cores(character, part, places)
     influences = [
@@ -306,9 +309,10 @@ def _patch(character: Character, known: _Known, part: str) -> _Patch:
     begin, clusters = len(clusters), clusters + last
     order = [number for members in clusters for number in members]
     anchor = _anchor(known.roles, part)
+    reach = 1.15 * float(np.linalg.norm(places - rest[anchor], axis=1).max())
     known.patches[part] = _Patch(
-        tuple(influences[n] for n in order), tuple(outward[n] for n in order), tuple(map(len, clusters)), begin, width,
-        anchor, 1.15 * float(np.linalg.norm(places - rest[anchor], axis=1).max()),
+        tuple(influences[n] for n in order), tuple(outward[n] for n in order), tuple(depths[order].tolist()),
+        tuple(map(len, clusters)), begin, width, anchor, reach,
     )  # fmt: skip
     return known.patches[part]
 
@@ -342,6 +346,7 @@ def _assembled(patches: Sequence[_Patch], whole: bool) -> BodyShell:
         np.array([patch.reach for patch in patches]),
         np.cumsum([0, *(len(patch.sizes) for patch in patches)])[:-1]
         + np.array([patch.cut if whole else len(patch.sizes) for patch in patches]),
+        np.array([depth for patch in patches for depth in patch.depths]),
     )  # fmt: skip
 
 
@@ -366,6 +371,17 @@ def _cores(character: Character, group: str, places: NDArray) -> NDArray:
     return out
 
 
+def _depths(places: NDArray, normals: NDArray, others: NDArray, other_normals: NDArray) -> NDArray:
+    """Return how deep a body is behind each of its samples (N, 3), with outward normals (N, 3): the radius (N,) of the
+    largest ball that touches the sample from inside and holds no other point (M, 3) of a side that faces away,
+    metres."""
+    way = places[:, None] - others[None]
+    behind = (normals[:, None] * way).sum(axis=2)
+    across = (behind > 0.0) & (normals @ other_normals.T < 0.0)
+    radii = (way**2).sum(axis=2) / np.maximum(2.0 * behind, 1e-12)
+    return np.where(across, radii, np.inf).min(axis=1, initial=np.inf)
+
+
 def _clusters(places: NDArray, numbers: NDArray) -> list[NDArray]:
     """Return some of points (N, 3), by their numbers, in clusters of about `ShellSettings.cluster`."""
     from footplant.kernels import shell as kernel
@@ -386,7 +402,8 @@ def _of_other_groups(known: _Known, part: str) -> NDArray | None:
 
 def _skin_samples(character: Character, chosen: NDArray, count: int, beyond: NDArray | None, between: NDArray | None):
     """Return influences, normals and spacing of samples where a part of the skin, chosen (V,), has its outer surface,
-    and which of them lie where it was cut from vertices beyond (V,). between (T,): see `_between_limbs`."""
+    which of them lie where it was cut from vertices beyond (V,), and depths (`_depths`). between (T,): see
+    `_between_limbs`."""
     from footplant.kernels import shell as kernel
 
     skin = character.skin
@@ -416,6 +433,7 @@ def _skin_samples(character: Character, chosen: NDArray, count: int, beyond: NDA
     picked, sign = picked[outer != 0.0], outer[outer != 0.0]
     if len(picked) < count // 4:
         return None
+    others, facing = points[picked], sign[:, None] * normals[picked]
     order = np.empty(min(count, len(picked)), np.int64)
     kernel.farthest(np.ascontiguousarray(points[picked]), len(order), order)
     picked, sign = picked[order], sign[order]
@@ -449,7 +467,7 @@ def _skin_samples(character: Character, chosen: NDArray, count: int, beyond: NDA
         if not length > 0.0:
             return None
         own[n] = turned / length
-    return influences, own, width, cut[rows[picked]]
+    return influences, own, width, cut[rows[picked]], _depths(points[picked], outward, others, facing)
 
 
 def _closed(

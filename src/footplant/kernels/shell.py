@@ -26,6 +26,8 @@ RIM_COSINE = -0.6
 """Cosine between the sample's normal and the way to the point above which it is outside."""
 RIM_SHARE = 0.92
 """Distance of a point outside as a fraction of that of the nearest sample, at least, beyond `RIM_FROM`."""
+RIM_DEPTH = 1.3
+"""Depths of the body at the nearest sample, and a spacing besides, beyond which a point is outside."""
 
 
 class Shell(NamedTuple):
@@ -56,6 +58,8 @@ class Shell(NamedTuple):
     cuts: NDArray
     """(G,) int64; the clusters of group g from this one on lie where the group was cut from another: a point behind
     such a sample, inside the group, does not see it. It would be pushed from a hip into the thigh."""
+    depths: NDArray
+    """(N,) metres; how deep the body is behind each sample: no point inside is farther from its nearest sample."""
 
 
 class Posed(NamedTuple):
@@ -197,13 +201,16 @@ def nearest_sample(shell, group, posed, x, y, z):
 
 
 @uncounted_jit
-def beside_rim(width, away, value):
+def beside_rim(width, depth, away, value):
     """Return whether a point is outside, beside a rim, although the tangent planes say otherwise.
 
     Tangent planes reach too far: deep inside, the nearest surface faces straight away, and far outside, the distance is
-    that of the nearest sample. What is neither lies beside a rim.
+    that of the nearest sample. What is neither lies beside a rim, and so does what is farther from a sample than the
+    body is deep: the sample is on the far side of a thin part.
     """
-    return away > RIM_FROM * width and RIM_COSINE * away < value < RIM_SHARE * away
+    if away <= RIM_FROM * width or value >= RIM_SHARE * away:
+        return False
+    return value > RIM_COSINE * away or away > RIM_DEPTH * depth + width
 
 
 @uncounted_jit
@@ -247,7 +254,7 @@ def distance(shell, group, posed, x, y, z):
     if length < 1e-9 or total <= 0.0:
         return away, 0.0, 1.0, 0.0
     value /= total
-    if beside_rim(width, away, value):
+    if beside_rim(width, shell.depths[nearest], away, value):
         u = 1.0 / away
         nx, ny, nz = x - samples[0, nearest], y - samples[1, nearest], z - samples[2, nearest]
         return RIM_SHARE * away, nx * u, ny * u, nz * u
@@ -272,7 +279,7 @@ def push(shell, group, posed, positions, rotations, point, forces):
     total, plane, _, _, _ = tangent_planes(shell, group, posed, x, y, z, least)
     # the nearest sample itself has the weight 1
     value = plane / total
-    if beside_rim(width, away, value):
+    if beside_rim(width, shell.depths[nearest], away, value):
         u = RIM_SHARE / away
         gx, gy, gz = u * (x - samples[0, nearest]), u * (y - samples[1, nearest]), u * (z - samples[2, nearest])
         carry_force(shell, nearest, positions, rotations, (-gx, -gy, -gz), forces)
@@ -472,7 +479,7 @@ def smallest_shell() -> Shell:
     one = np.array([0, 1], np.int64)
     return Shell(
         one, one, one, np.zeros(1, np.int64), np.ones(1), np.zeros((1, 3)), np.zeros((1, 3)),
-        np.array([[0.0, 1.0, 0.0]]), np.ones(1), np.zeros(1, np.int64), np.ones(1), np.ones(1, np.int64),
+        np.array([[0.0, 1.0, 0.0]]), np.ones(1), np.zeros(1, np.int64), np.ones(1), np.ones(1, np.int64), np.ones(1),
     )  # fmt: skip
 
 
