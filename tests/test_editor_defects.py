@@ -278,9 +278,18 @@ def test_the_token_is_not_on_a_command_line(tmp_path):
             process.kill()
 
 
-def test_a_step_that_is_held_too_long_offers_to_lift_the_heel(session):
+def test_a_step_that_is_held_longer_stays_flat(session):
+    """Toes that are captured as they push off would pull heel and ball apart."""
     step = middle_step(session, "left")
     session.do({"kind": "step", "id": step.id, "release": 26})
+    assert scene.document(session)["conflicts"] == []
+    assert worst_error(session.state) < 0.5
+
+
+def test_heel_and_ball_that_are_pulled_apart_offer_to_lift_the_heel(session):
+    heel, _ = middle_step(session, "left").marks
+    place = np.asarray(heel.constraint.place) - [0.0, 0.0, 0.03]
+    session.do({"kind": "mark", "id": heel.id, "place": place.tolist()})
     (conflict,) = scene.document(session)["conflicts"]
     fix = conflict["fixes"][0]
     assert fix["label"].startswith("Lift the heel at ")

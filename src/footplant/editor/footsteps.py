@@ -401,7 +401,7 @@ def _missed(step: Footstep, marks: Sequence[Mark], kinematics: Kinematics, state
         fixes.insert(0, _fix(f"Step {1000 * math.hypot(*flat):.0f} mm nearer", step, move=flat))
     heel = next((m for m in marks if _point_of(m) == state.character.contacts.get(f"{step.side}_heel")), None)
     if heel is not None and len(marks) > 1 and heel.interval[0] + SHORTEST < min(bad) < heel.interval[1]:
-        # a foot that stays flat while the body moves on pulls heel and ball apart
+        # heel and ball that are farther apart than the foot is long do not hold both
         lift = min(bad) - heel.interval[1] - max(round(0.05 * state.motion.fps), 1)
         lift = max(lift, heel.interval[0] + SHORTEST - heel.interval[1])
         fixes.insert(0, _fix(f"Lift the heel at {heel.interval[1] + lift}", step, lift=lift))

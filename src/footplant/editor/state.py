@@ -14,6 +14,7 @@ from footplant.constraints.drags import Drag, Turn
 from footplant.contacts.detection import FEET, Contacts, Plant, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.edits.drag import Manipulation
+from footplant.feet.kept_plants import own_plants
 from footplant.feet.steps import STEP_SETTINGS, find_steps, foot_length
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -158,12 +159,9 @@ def opened(
     contacts = find_plants(clip, ground) if contacts is None else contacts
     steps = _step_numbers(contacts, clip.character, first)
     marks = tuple(
-        plant_mark(
-            first + n, p.point, clip.character.contacts[p.point], (p.start, p.end), p.place,
-            steps.get((p.point, p.start, p.end), -1),
-        )
-        for n, p in enumerate(contacts.plants)
-    )  # fmt: skip
+        Mark(first + n, plant, step=steps.get((p.point, p.start, p.end), -1))
+        for n, (p, plant) in enumerate(zip(contacts.plants, own_plants(clip.motion, clip.character, contacts)))
+    )
     fresh = {
         "clip": clip, "marks": marks, "asked": marks, "motion": clip.motion, "next_mark": first + len(marks),
         "stale": False, "held": False,

@@ -25,6 +25,7 @@ from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.feet.kept_plants import own_plants
 from footplant.feet.planting import can_plant, plant_feet
+from footplant.feet.soles import flatten_toes
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, Report, Status, conflicts, errors, evaluate_constraints, refuse_unsupported
@@ -201,6 +202,9 @@ def begin(
         if ground is not None and can_plant(character):
             motion, plants = _planted(motion, character, plants, ground)
         settled = [*settled, *plants]
+    elif ground is not None and can_plant(character):
+        # feet that are planted stand flat: those whose captured toes bend meanwhile are too long or too short
+        motion = flatten_toes(motion, character, [c for c in settled if isinstance(c, Footplant)], ground)
     ik, _ = choose_ik(motion, character, settled)
     refuse_unsupported("direct manipulation", ik, settled)
     solved = Hierarchical(ik=ik).solve(Problem(motion, character, tuple(settled)), progress).motion

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from footplant.constraints import AcrossFrames, Apart, Constraint, Footplant, JointLimits, Relation
 from footplant.contacts.detection import FEET, Contacts, find_contacts
+from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import STEP_SETTINGS, as_long_as_the_foot
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -79,12 +80,14 @@ def _active(constraint: Constraint, frames: NDArray, fps: float) -> NDArray:
     return constraint.activation(frames, fps) > 0
 
 
-def own_plants(motion: Motion, character: Character) -> list[Footplant]:
-    """Return the motion's detected contacts as footplants at their places, heel and ball as far apart as its feet are.
+def own_plants(motion: Motion, character: Character, contacts: Contacts | None = None) -> list[Footplant]:
+    """Return the motion's contacts as footplants at their places, heel and ball as far apart as its feet are.
 
-    Places of heel and ball by themselves are millimetres nearer or farther than the foot is long: a solver would bend
-    toes to meet both, by up to 31° where a hand is dragged.
+    contacts: those of the motion where they are known. Places of heel and ball by themselves are millimetres nearer or
+    farther than the foot is long: a solver would bend toes to meet both, by up to 31° where a hand is dragged. The
+    length is that of feet with their toes laid flat, as they stand.
     """
+    contacts = find_contacts((motion, character)) if contacts is None else contacts
     plants = tuple(
         Footplant(
             point=character.contacts[plant.point],
@@ -93,6 +96,7 @@ def own_plants(motion: Motion, character: Character) -> list[Footplant]:
             ramp=STEP_SETTINGS.ramp,
             name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
         )
-        for plant in find_contacts((motion, character)).plants
+        for plant in contacts.plants
     )
-    return list(as_long_as_the_foot(plants, motion, character))
+    flat = flatten_toes(motion, character, plants, contacts.ground) if character.roles is not None else motion
+    return list(as_long_as_the_foot(plants, flat, character))
