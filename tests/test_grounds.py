@@ -117,6 +117,10 @@ def test_grounds_by_name():
     assert isinstance(stairs, grounds.Stairs)
     first_step = (0.0, pytest.approx(SETTINGS.stairs_distance * 1.75))
     assert (stairs.rise, stairs.run, stairs.count, stairs.start) == (0.17, 0.3, 4, first_step)
+    turned = load_ground("stairs:0.17:0.3:4:0.5:90", COURSE)
+    assert isinstance(turned, grounds.Stairs)
+    # 90° to the left of +z is +x
+    assert (turned.start, turned.heading) == (pytest.approx((0.5, 0.0)), pytest.approx(COURSE.heading + np.pi / 2))
     assert load_ground("slope:10", COURSE).height(np.array([0.0, 1.0])) == pytest.approx(np.tan(np.radians(10.0)))
     # 90° to the left of +z is +x
     assert load_ground("slope:10:90", COURSE).height(np.array([1.0, 0.0])) == pytest.approx(np.tan(np.radians(10.0)))
@@ -130,7 +134,7 @@ def test_grounds_by_name():
         ("noise:1.5", "whole number as seed"),
         ("noise:1:0.3:0", "spacing above 0"),
         ("noise:1:0.3:0.00001", "farther apart"),
-        ("stairs:0.2", r"stairs:RISE:RUN\[:COUNT\], got 1 values"),
+        ("stairs:0.2", r"stairs:RISE:RUN\[:COUNT\[:START\[:HEADING\]\]\], got 1 values"),
         ("stairs:0.2:-1", "run above 0"),
         ("stairs:nan:1", "finite"),
         ("slope:85", "−60° to 60°"),

@@ -19,14 +19,17 @@ from footplant.contacts.ground import normal_of
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError
 from footplant.feet.footing import _sole_length, find_footing
+from footplant.feet.lean import leaned
 from footplant.feet.stage import Stage
-from footplant.feet.step_plan import _between
+from footplant.feet.step_plan import _between, _middles, _parts, _standing
 from footplant.feet.steps import find_steps, foot_length, plants_at, transferred_places
 from footplant.feet.swing import _Anchor, _StepPath, _way_done, move_feet_to_ground
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.problem import Problem, Solution, Status
 from footplant.skeleton import Point
+from footplant.solve.ik.limb import limb_of
+from footplant.solve.ik.limb import place as place_limb
 from footplant.solve.methods.hierarchical import Hierarchical
 
 HEIGHT = samples.load_character("mannequin").height
@@ -400,7 +403,7 @@ def test_command_retargets_onto_stairs(capsys, tmp_path):
     ("options", "words"),
     [
         (("--ground", "hills:1"), "no such file, and no ground of that name"),
-        (("--ground", "stairs:1"), "expected stairs:RISE:RUN[:COUNT], got 1 values"),
+        (("--ground", "stairs:1"), "expected stairs:RISE:RUN[:COUNT[:START[:HEADING]]], got 1 values"),
         (("--ground", "slope:5", "--doorways", "3"), "expected two numbers as in --doorways"),
         (("--ground", "slope:5", "--doorways", "3:-1"), "above 0"),
         (("--ground", "slope:5", "--doorways", "300:1.5"), "expected a distance along the path"),
@@ -506,6 +509,104 @@ def test_toes_of_feet_as_long_as_a_tread_overhang_it_on_the_way_down(walk):
     footing = find_footing(step, (heel, ball), walk.character, FLOOR, ground)
     assert footing.support == "foot"
     assert (footing.heel[2] + 1.005 * run) % run > 0.08 * run
+
+
+def test_a_foot_that_comes_down_where_it_was_is_planned_as_one_step(walk):
+    steps = [step for step in find_steps(find_contacts(walk), 0.2) if step.side == "left"][:3]
+    places = np.array([[0.0, 0.0], [0.03, 0.04], [0.0, 0.6]])
+    assert _parts(steps, places, [0.08] * 3).tolist() == [0, 0, 1]
+    assert _parts(steps, places, [0.04] * 3).tolist() == [0, 1, 2]
+
+
+def test_a_body_that_stands_stays_over_its_steps(walk):
+    usual = find_steps(find_contacts(walk), 0.2)
+    long = replace(usual[3], balls=tuple(replace(ball, end=ball.end + 200) for ball in usual[3].balls))
+    comes, leaves = _middles([*usual[:3], long, *usual[4:]])
+    assert comes[3] == _middles(usual)[0][3]
+    assert leaves[3] - comes[3] > 100
+    assert (np.delete(leaves, 3) == np.delete(comes, 3)).all()
+    # who stands on two steps is between them
+    knots, values = _standing(np.array([10, 20, 90]), np.array([60, 70, 90]), np.array([0.0, 0.2, 0.4]))
+    assert knots.tolist() == [10, 20, 60, 70, 90]
+    assert values == pytest.approx([0.0, 0.1, 0.1, 0.2, 0.4])
+
+
+def squatting(clip: Clip) -> Clip:
+    """Return the clip with hips lowered by 0.28 of its height, its feet where they are."""
+    root = clip.motion.root - 0.28 * clip.character.height * np.asarray(rotation.AXES["y"])
+    kinematics, motion = Kinematics(clip.motion), clip.motion.like(root, clip.motion.rotations, clip.motion.offsets)
+    for side in ("left", "right"):
+        limb = limb_of(clip.character, f"{side}_leg")
+        ankles, turns = kinematics.positions[:, limb.end], kinematics.rotations[:, limb.end]
+        motion = place_limb(motion, limb, ankles, orientations=turns).motion
+    return replace(clip, motion=motion)
+
+
+def test_hips_come_up_for_a_leg_that_would_be_folded_too_far(walk):
+    clip, contacts = squatting(walk), find_contacts(walk)
+    steps = find_steps(contacts, foot_length(walk.character, "left"))
+    places = transferred_places(steps, walk.character, lambda rows: rows)
+    ground = grounds.Stairs(0.25, 0.3, 12, (0.0, 0.5))
+    footings = [find_footing(step, pair, walk.character, FLOOR, ground) for step, pair in zip(steps, places)]
+    moved = move_feet_to_ground(clip.motion, walk.character, steps, footings, FLOOR, ground)[0]
+    assert knees(walk, clip.motion).max() < np.radians(149.0)
+    assert np.radians(140.0) < knees(walk, moved).max() < np.radians(150.5)
+    # the hips were moved: feet are where the ground asks for them
+    for step, footing in zip(steps, footings):
+        foot = walk.character.require_roles()[f"{step.side}_foot"]
+        frame = (step.start + step.end) // 2
+        before, after = (Kinematics(motion).positions[frame, foot, 1] for motion in (clip.motion, moved))
+        assert after - before == pytest.approx(footing.middle[1] - footing.level[1], abs=0.05)
+
+
+def test_a_trunk_that_is_bent_down_leans_no_further(walk):
+    steps = find_steps(find_contacts(walk), foot_length(walk.character, "left"))
+    places = transferred_places(steps, walk.character, lambda rows: rows)
+    footings = [find_footing(step, pair, walk.character, FLOOR, GROUNDS["up"]) for step, pair in zip(steps, places)]
+    spine, rotations = walk.character.require_roles().joints["spine"][0], np.array(walk.motion.rotations)
+    turned = []
+    for angle in (0.0, 0.5 * np.pi):
+        bent = rotations.copy()
+        bent[:, spine] = rotation.multiply(rotation.exp(angle * rotation.AXES["x"]), bent[:, spine])
+        motion = walk.motion.like(walk.motion.root, bent, walk.motion.offsets)
+        after = leaned(motion, walk.character, steps, footings, None)
+        hips = walk.character.require_roles()["hips"]
+        turned.append(rotation.angle(motion.rotations[:, hips], after.rotations[:, hips]).max())
+    assert turned[0] > np.radians(1.0)
+    assert turned[1] < 0.35 * turned[0]
+
+
+def test_hands_of_someone_bent_down_stay_above_the_treads(walk):
+    roles, rotations = walk.character.require_roles(), np.array(walk.motion.rotations)
+    for joint, angle in ((roles["left_upper_arm"], -1.2), (roles["right_upper_arm"], -1.2)):
+        above = Kinematics(walk.motion).rotations[:, int(walk.character.skeleton.parents[joint])]
+        turn = rotation.multiply(rotation.inverse(above), rotation.exp(angle * rotation.AXES["x"]))
+        rotations[:, joint] = rotation.multiply(rotation.multiply(turn, above), rotations[:, joint])
+    spine = roles.joints["spine"][0]
+    rotations[:, spine] = rotation.multiply(rotation.exp(1.6 * rotation.AXES["x"]), rotations[:, spine])
+    clip = replace(walk, motion=walk.motion.like(walk.motion.root, rotations, walk.motion.offsets))
+    result = terrain(clip, grounds.Stairs(0.22, 0.26, 12, (0.0, 1.2)))
+    for motion, low, high in ((clip.motion, 0.05, 1.0), (result.motion, -0.02, 2.0)):
+        level = FLOOR if motion is clip.motion else result.ground
+        palms = Kinematics(motion).points([walk.character.contacts[f"{side}_palm"] for side in ("left", "right")])
+        least = float((palms[..., 1] - level.height(palms[..., ::2])).min())
+        assert low < least < high
+
+
+@pytest.mark.parametrize(
+    ("ground", "told"),
+    [
+        (grounds.Stairs(0.17, 0.3, 5, (0.0, 40.0)), "no step reaches the stairs: the nearest is 3"),
+        (grounds.Built((grounds.Piece("block", (30.0, 0.0, 0.0)),)), "no step reaches uneven ground"),
+        (FLOOR, None),
+        (UP_STAIRS, None),
+        (grounds.slope(5.0), None),
+    ],
+)
+def test_ground_that_no_step_reaches_is_told(walk, ground, told):
+    notes = [note for note in terrain(walk, ground).report.notes if "no step reaches" in note]
+    assert len(notes) == (told is not None)
+    assert told is None or notes[0].startswith(told)
 
 
 def test_a_foot_in_the_air_at_the_end_of_a_clip_keeps_to_its_way():

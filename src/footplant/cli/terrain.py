@@ -88,10 +88,10 @@ def terrain(
         typer.Option(
             "--ground",
             metavar="GROUND",
-            help="noise:SEED[:AMPLITUDE[:SPACING]], stairs:RISE:RUN[:COUNT], slope:DEGREES[:HEADING] (metres), a "
-            "file: a picture, .npy heights, or a mesh (.obj, .glb), or moving:lift:RISE:SECONDS, "
-            "moving:conveyor:SPEED[:HEADING], moving:deck:DEGREES:SECONDS[:HEADING], each with +GROUND for what is "
-            "on it.",
+            help="noise:SEED[:AMPLITUDE[:SPACING]], stairs:RISE:RUN[:COUNT[:START[:HEADING]]], "
+            "slope:DEGREES[:HEADING] (metres), a file: a picture, .npy heights, or a mesh (.obj, .glb), or "
+            "moving:lift:RISE:SECONDS, moving:conveyor:SPEED[:HEADING], moving:deck:DEGREES:SECONDS[:HEADING], "
+            "each with +GROUND for what is on it.",
         ),
     ],
     doorways: Annotated[

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,8 @@ from footplant.feet.steps import (
 )
 from footplant.feet.swing import move_feet_to_ground
 from footplant.feet.tiptoe import places_at_toe_tips, with_toe_tips
-from footplant.grounds import direction
+from footplant.geometry import Plane
+from footplant.grounds import Stairs, direction
 from footplant.io.ground_files import Course, load_ground
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -59,10 +61,13 @@ from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
 from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.skeleton import Character
+from footplant.solve.arms import solve_arms
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.reference import no_rougher
 from footplant.transfer import leg_ratio, transfer
 
+ON_LEVEL = 0.005
+"""Metres, and radians, by which steps may differ that are all on level ground."""
 PLANNED_FARTHEST = 0.03
 """Metres by which a planned step may still be moved: a plan has places every 2 cm."""
 
@@ -149,8 +154,12 @@ def terrain(
         start = carried if not beams else problem.motion
         # ducking bends joints as far as the beams ask
         own = None if beams else motion
+        arms = partial(
+            solve_arms, target=target, source=Kinematics(clip.motion), source_character=clip.character, ground=ground,
+            frames=held,
+        )  # fmt: skip
         solution = solve_planted(
-            problem, plants, ground, held, unlevelled=start, uneven=True, own=own, progress=progress
+            problem, plants, ground, held, unlevelled=start, uneven=True, own=own, progress=progress, arms=arms
         )
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
@@ -159,7 +168,10 @@ def terrain(
     before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     solution = solution.noted(
-        *_plan_notes(plan, shown, clip), *_step_notes(footings), *_doorway_notes(solution, target, doorways)
+        *_reach_notes(footings, stage.ground, ground),
+        *_plan_notes(plan, shown, clip),
+        *_step_notes(footings),
+        *_doorway_notes(solution, target, doorways),
     )
     if isinstance(world, MovingGround):
         motion, solution = world.carried(motion), replace(solution, motion=world.carried(solution.motion))
@@ -196,7 +208,7 @@ def _footings(
     moved, turns = (places, None) if plan is None else plan.places(places)
     if plan is None or turns is None:
         return [find_footing(step, pair, target, level, ground) for step, pair in zip(steps, moved)]
-    ways = direction(plan.bases[:, 2] + turns)
+    ways = direction(plan.toes + turns)
     found = [
         find_footing(step, pair, target, level, ground, PLANNED_FARTHEST, ahead)
         for step, pair, ahead in zip(steps, moved, ways)
@@ -209,6 +221,25 @@ def _footings(
         )
         for footing, pair, turn in zip(found, places, turns)
     ]
+
+
+def _reach_notes(footings: Sequence[Footing], level: Ground, ground: Ground) -> list[str]:
+    """Return a note if no step stands anywhere else than on level ground, although the ground is not level."""
+    if not footings or (isinstance(ground, Plane) and ground.up[1] > 1.0 - 1e-9):
+        return []
+    under = np.array([footing.on_ground() for footing in footings])
+    shifts = under[:, 1] - level.height(np.array([footing.level for footing in footings])[:, ::2])
+    upright = rotation.rotate(np.array([footing.tilt for footing in footings]), rotation.AXES["y"])[:, 1]
+    if np.ptp(shifts) > ON_LEVEL or float(upright.min()) < np.cos(ON_LEVEL):
+        return []
+    if isinstance(ground, Stairs):
+        along = (under[:, ::2] - ground.start) @ direction(ground.heading)
+        return [
+            f"no step reaches the stairs: the nearest is {max(-float(along.max()), 0.0):.2f} m before them; begin them "
+            "earlier or turn them with stairs:RISE:RUN:COUNT:START:HEADING (START metres ahead of the first frame, "
+            "HEADING degrees to the left)"
+        ]
+    return ["no step reaches uneven ground: put it under the path (a ground from a file: --ground-at X,Z)"]
 
 
 def _plan_notes(plan: StepPlan | None, before: Clip, after: Clip) -> list[str]:

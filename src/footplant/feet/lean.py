@@ -65,6 +65,8 @@ def leaned(
     left = _left(kinematics, character)
     climb = _climbs(motion, character, steps, footings, left)
     angles = np.where(climb > 0.0, LEAN_SETTINGS.uphill, LEAN_SETTINGS.downhill) * climb
+    # someone who ducks has no trunk to lean
+    angles = angles * _upright(kinematics, character)
     rotations, root = np.array(motion.rotations), np.array(motion.root)
     if strides is not None and (strides < 1.0).any():
         _swing_less(rotations, character, strides, motion.fps)
@@ -80,6 +82,14 @@ def _left(kinematics: Kinematics, character: Character) -> NDArray:
     line = kinematics.positions[:, roles["left_upper_leg"]] - kinematics.positions[:, roles["right_upper_leg"]]
     line = line * [1.0, 0.0, 1.0]
     return line / np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
+
+
+def _upright(kinematics: Kinematics, character: Character) -> NDArray:
+    """Return how upright a trunk is (F,), from 1 to 0 where it is level or upside down: what leaning it changes."""
+    roles, places = character.require_roles(), kinematics.positions
+    hips = 0.5 * (places[:, roles["left_upper_leg"]] + places[:, roles["right_upper_leg"]])
+    trunk = places[:, roles["neck" if "neck" in roles else "head"]] - hips
+    return np.clip(trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=1), 1e-9), 0.0, 1.0)
 
 
 def _climbs(

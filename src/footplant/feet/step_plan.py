@@ -30,9 +30,10 @@ from footplant.contacts.ground import Ground
 from footplant.curves import Curve
 from footplant.feet.footing import SAMPLES, sole_samples, support_of
 from footplant.feet.path_mapping import PathMapping
-from footplant.feet.steps import Places, Step
+from footplant.feet.steps import Places, Step, foot_length
 from footplant.feet.travel import Travel, find_travel
 from footplant.grounds import direction
+from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
@@ -57,7 +58,9 @@ class StepPlanSettings:
     running: float = 0.1
     """Share of frames without any foot contact from which on a motion runs."""
     same_step: float = 0.1
-    """Leg lengths; steps of one foot that are nearer to each other are parts of one and move together."""
+    """Leg lengths; consecutive steps of one foot that are nearer to each other are parts of one, and are planned as
+    one. Someone who squats rolls onto the balls and is seen to leave the ground: planned for themselves, such parts
+    went to other treads."""
     shortest: float = 0.5
     """Leg lengths; least scale l of a step's length."""
     climb_time: float = 0.3
@@ -74,6 +77,7 @@ UNSUPPORTED = 5.0
 """u of a place that supports no part of a foot."""
 SUPPORT_COSTS = {"foot": 0.0, "front": 0.2, "rear": 0.4}
 """u of what is supported of a foot."""
+INSIDE, ENDS = (SAMPLES >= 0.0) & (SAMPLES <= 1.0), ("heels", "balls")
 CLEARANCE_COST = 0.03
 """u of each further kind of support in the order of `footing.support_of`: less room, less of the foot."""
 
@@ -86,31 +90,37 @@ class StepPlan:
     """The path of the motion on the level."""
     curve: Curve
     """The same path as a curve."""
+    parts: NDArray
+    """(N,) which planned step each step of the motion is, or is a part of."""
+    toes: NDArray
+    """(N,) headings of the feet of the motion's steps, radians."""
     frames: NDArray
-    """(N,) the frame in which the body is over each step."""
+    """(M,) the frame in which the body is over each planned step."""
+    until: NDArray
+    """(M,) the last frame in which it is: someone may stand there."""
     bases: NDArray
-    """(N, 4) place (x, z), heading and distance of the path at that frame, metres and radians."""
+    """(M, 4) place (x, z), heading and distance of the path at that frame, metres and radians."""
     offsets: NDArray
-    """(N,) metres along the path by which each step is moved."""
+    """(M,) metres along the path by which each is moved."""
     climbs: NDArray
-    """(N,) metres by which each step is higher than the one before."""
+    """(M,) metres by which each is higher than the one before."""
     slower: NDArray
     """(F,) factors of the duration of each frame."""
 
     @property
     def mapping(self) -> PathMapping:
         """The map of every frame from its place on the path to the planned one."""
-        offsets = _between(self.frames, self.offsets, self.travel.distance)
+        offsets = _between(*_standing(self.frames, self.until, self.offsets), self.travel.distance)
         places, headings = self.curve.at(self.travel.distance - self.travel.distance[0] + offsets)
         return PathMapping(self.travel, places, headings - self.travel.headings)
 
     def places(self, places: Sequence[Places]) -> tuple[list[Places], NDArray]:
         """Return heels and balls on the level ground, moved to the planned steps, and their turns (N,), radians."""
         to, headings = self.curve.at(self.bases[:, 3] + self.offsets)
-        turns, moved = headings - self.bases[:, 2], []
-        for base, place, turn, pair in zip(self.bases, to, turns, places):
+        turns, moved = (headings - self.bases[:, 2])[self.parts], []
+        for part, turn, pair in zip(self.parts, turns, places):
             quaternion = rotation.exp(turn * rotation.AXES["y"])
-            before, after = (np.array([x, 0.0, z]) for x, z in (base[:2], place))
+            before, after = (np.array([x, 0.0, z]) for x, z in (self.bases[part, :2], to[part]))
             moved.append(
                 tuple(None if end is None else after + rotation.rotate(quaternion, end - before) for end in pair)
             )
@@ -141,8 +151,10 @@ class StepPlan:
             np.interp(times, before, self.travel.distance),
             self.travel.speed,
         )
-        frames = np.round(np.interp(self.frames, times, np.arange(len(times)))).astype(np.int64)
-        return replace(self, travel=travel, frames=frames, slower=np.ones(len(times)))
+        frames, until = (
+            np.round(np.interp(own, times, np.arange(len(times)))).astype(np.int64) for own in (self.frames, self.until)
+        )
+        return replace(self, travel=travel, frames=frames, until=until, slower=np.ones(len(times)))
 
 
 def retimed_frames(slower: NDArray) -> NDArray:
@@ -207,13 +219,22 @@ def plan_steps(
             [np.linalg.norm(np.diff(rest[[limb.upper, limb.lower, limb.end]], axis=0), axis=1).sum() for limb in legs]
         )
     )
-    frames = _middles(steps)
+    middles, toes = _feet(motion, character, steps)
+    parts = _parts(steps, middles, [_nearest_step(step, leg, character) for step in steps])
+    whole = [_whole([step for step, part in zip(steps, parts) if part == n]) for n in range(parts.max() + 1)]
+    firmest = [
+        max(np.flatnonzero(parts == n).tolist(), key=lambda i: (_both(places[i]), steps[i].end - steps[i].start))
+        for n in range(len(whole))
+    ]
+    frames, until = _middles(whole)
     order = np.argsort(frames, kind="stable")
-    costs, heights, at, grid = _supports(steps, places, frames, travel, curve, character, ground)
+    costs, heights, at, grid = _supports(
+        whole, [places[n] for n in firmest], toes[firmest], frames, travel, curve, character, ground
+    )
     # one edge after the other is climbed without complaint
     rise = max((settings.running_rise if _runs(contacts, steps) else settings.rise) * leg, edge)
-    chosen = _cheapest(costs[order], heights[order], at[order], grid, [steps[n].side for n in order], leg, rise)
-    offsets, climbs, slower = np.zeros(len(steps)), np.zeros(len(steps)), np.ones(len(motion))
+    chosen = _cheapest(costs[order], heights[order], at[order], grid, leg, rise)
+    offsets, climbs, slower = np.zeros(len(whole)), np.zeros(len(whole)), np.ones(len(motion))
     offsets[order] = grid[chosen] - at[order]
     height = heights[order, chosen]
     climbs[order] = np.diff(height, prepend=height[0])
@@ -224,21 +245,80 @@ def plan_steps(
     slower = _smoothed(slower, lead, max(round(settings.time_smoothing * motion.fps), 1))
     own = travel.distance[frames] - travel.distance[0]
     bases = np.column_stack([travel.places[frames], travel.headings[frames], own])
-    return StepPlan(travel, curve, frames, bases, offsets, climbs, slower)
+    return StepPlan(travel, curve, parts, toes, frames, until, bases, offsets, climbs, slower)
 
 
-def _middles(steps: Sequence[Step]) -> NDArray:
-    """Return the frame (N,) in which the body is over each step: its middle, or half a usual step after it begins.
+def _feet(motion: Motion, character: Character, steps: Sequence[Step]) -> tuple[NDArray, NDArray]:
+    """Return places (N, 2), metres, of the feet of steps, between heel and ball, and headings (N,), radians."""
+    kinematics, ends = Kinematics(motion), []
+    for step in steps:
+        points = [character.contacts[f"{step.side}_{end}"] for end in ("heel", "ball")]
+        ends.append(kinematics.points(points)[(step.start + step.end - 1) // 2, :, ::2])
+    heels, balls = np.moveaxis(np.array(ends), 1, 0)
+    return 0.5 * (heels + balls), np.arctan2(*(balls - heels).T)
 
-    Someone who stops stands on a step for long after the body has come over it. A step from the first frame on may have
-    begun before: it is counted from its end.
+
+def _nearest_step(step: Step, leg: float, character: Character) -> float:
+    """Return metres from an earlier step of its foot within which a step is a part of it.
+
+    A foot of which one end alone is in contact may be upright, and has its middle elsewhere.
+    """
+    near = STEP_PLAN_SETTINGS.same_step * leg
+    return near if step.heels and step.balls else max(near, foot_length(character, step.side))
+
+
+def _parts(steps: Sequence[Step], places: NDArray, near: Sequence[float]) -> NDArray:
+    """Return of which planned step each step is a part (N,): a foot that comes down where it was stays there.
+
+    places: (N, 2) of the feet. near: metres from an earlier step of a foot within which each step is a part of it.
+    """
+    found, count = np.zeros(len(steps), np.int64), 0
+    last: dict[str, tuple[int, NDArray]] = {}
+    for number in sorted(range(len(steps)), key=lambda n: steps[n].start):
+        side, place = steps[number].side, places[number]
+        if side in last and np.linalg.norm(place - last[side][1]) < near[number]:
+            found[number] = last[side][0]
+            continue
+        found[number], last[side], count = count, (count, place), count + 1
+    return found
+
+
+def _both(places: Places) -> bool:
+    """Return whether heel and ball are in contact."""
+    return all(place is not None for place in places)
+
+
+def _whole(parts: Sequence[Step]) -> Step:
+    """Return one step of all parts of it."""
+    return Step(parts[0].side, *(tuple(plant for step in parts for plant in getattr(step, end)) for end in ENDS))
+
+
+def _middles(steps: Sequence[Step]) -> tuple[NDArray, NDArray]:
+    """Return the frames (N,) in which the body comes over each step, and leaves it.
+
+    That is its middle, or half a usual step after it begins: someone who stops stands on a step for long after the body
+    has come over it, and leaves it half a usual step before it ends. A step from the first frame on may have begun
+    before: it is counted from its end.
     """
     usual, first = float(np.median([step.end - step.start for step in steps])), min(step.start for step in steps)
     found = []
     for step in steps:
         half = int(min(step.end - step.start - 1, usual)) // 2
-        found.append(step.end - 1 - half if step.start == first else step.start + half)
-    return np.array(found)
+        last = step.end - 1 - half
+        comes = last if step.start == first else step.start + half
+        found.append((comes, last if last - comes > usual else comes))
+    comes, leaves = np.array(found).T
+    return comes, leaves
+
+
+def _standing(frames: NDArray, until: NDArray, values: NDArray) -> tuple[NDArray, NDArray]:
+    """Return frames (K,) in which the body comes over steps or leaves them, and values there (K,): of all it is over.
+
+    frames, until: (M,) from when to when it is over each step. values: (M,) of the steps.
+    """
+    knots = np.unique(np.concatenate([frames, until]))
+    over = (frames <= knots[:, None]) & (knots[:, None] <= until)
+    return knots, over @ values / over.sum(axis=1)
 
 
 def _travel(motion: Motion, character: Character, contacts: Contacts, lead: int) -> Travel:
@@ -271,19 +351,20 @@ def _runs(contacts: Contacts, steps: Sequence[Step]) -> bool:
 
 
 def _supports(
-    steps: Sequence[Step], places: Sequence[Places], frames: NDArray, travel: Travel, curve: Curve,
+    steps: Sequence[Step], places: Sequence[Places], toes: NDArray, frames: NDArray, travel: Travel, curve: Curve,
     character: Character, ground: Ground,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:  # fmt: skip
-    """Return u (N, K) and ground heights (N, K) of steps along the path, their own places (N,), and all (K,)."""
+    """Return u (N, K) and ground heights (N, K) of steps along the path, their own places (N,), and all (K,).
+
+    toes: (N,) headings of the feet.
+    """
     settings = STEP_PLAN_SETTINGS
     own = travel.distance[frames] - travel.distance[0]
     centers, lines = [], []
-    for step, pair, frame in zip(steps, places, frames):
-        ahead = direction(travel.headings[frame])
-        samples = sole_samples(step, pair, character, ahead)[:, ::2]
+    for step, pair, toe, frame in zip(steps, places, toes, frames):
+        samples = sole_samples(step, pair, character, direction(toe))[:, ::2]
         lines.append(samples - travel.places[frame])
-        inside = (SAMPLES >= 0.0) & (SAMPLES <= 1.0)
-        centers.append(float(lines[-1][inside].mean(axis=0) @ ahead))
+        centers.append(float(lines[-1][INSIDE].mean(axis=0) @ direction(travel.headings[frame])))
     at = own + np.array(centers)
     low, high = at.min() - 0.3, at.max() + 0.3
     spacing = max(settings.spacing, (high - low) / settings.most_places)
@@ -310,9 +391,7 @@ def _support_costs(heights: NDArray, line: NDArray, character: Character) -> tup
     return costs, level
 
 
-def _cheapest(
-    costs: NDArray, heights: NDArray, at: NDArray, grid: NDArray, sides: Sequence[str], leg: float, rise: float
-) -> NDArray:
+def _cheapest(costs: NDArray, heights: NDArray, at: NDArray, grid: NDArray, leg: float, rise: float) -> NDArray:
     """Return the chosen place (N,) of each step, by dynamic programming over places (K,). rise: p, metres."""
     settings = STEP_PLAN_SETTINGS
     count = len(at)
@@ -321,8 +400,7 @@ def _cheapest(
     apart = grid[None, :] - grid[:, None]
     for n in range(1, count):
         wanted = at[n] - at[n - 1]
-        together = sides[n] == sides[n - 1] and abs(wanted) < settings.same_step * leg
-        scale = settings.spacing if together else max(abs(wanted), settings.shortest * leg)
+        scale = max(abs(wanted), settings.shortest * leg)
         climb = np.abs(heights[n][None, :] - heights[n - 1][:, None])
         effort = np.maximum(climb / rise - 1.0, 0.0)
         whole = total[:, None] + ((apart - wanted) / scale) ** 2 + settings.effort * effort**2

@@ -113,8 +113,9 @@ def load_ground(text: str, course: Course, options: GroundOptions | None = None)
     """Return a ground by name or from a file.
 
     "noise:SEED[:AMPLITUDE[:SPACING]]": rough terrain with control points up to AMPLITUDE metres high and SPACING metres
-    apart (20 % and 80 % of the body height, as in Lee & Shin 1999). "stairs:RISE:RUN[:COUNT]": COUNT (10) steps ahead
-    of the start, metres; a negative RISE descends. "slope:DEGREES[:HEADING]": a plane that rises along the direction of
+    apart (20 % and 80 % of the body height, as in Lee & Shin 1999). "stairs:RISE:RUN[:COUNT[:START[:HEADING]]]": COUNT
+    (10) steps that begin START metres ahead of the start, along the direction of travel or HEADING degrees to its left;
+    a negative RISE descends. "slope:DEGREES[:HEADING]": a plane that rises along the direction of
     travel, or HEADING degrees to its left. "moving:lift:RISE:SECONDS", "moving:conveyor:SPEED[:HEADING]" and
     "moving:deck:DEGREES:SECONDS[:HEADING]": level ground that rises, travels (metres/s, along the direction of travel
     or HEADING degrees to its left) or rolls about such an axis; "+GROUND" after it puts another ground on it. Files: an
@@ -167,11 +168,14 @@ def _noise(values: list[str], course: Course) -> Ground:
 
 
 def _stairs(values: list[str], course: Course) -> Ground:
-    rise, run, *count = _numbers(values, "stairs:RISE:RUN[:COUNT]", 2, 3)
+    rise, run, *others = _numbers(values, "stairs:RISE:RUN[:COUNT[:START[:HEADING]]]", 2, 5)
     distance = min(SETTINGS.stairs_distance * course.height, SETTINGS.stairs_share * course.way)
-    ahead = distance * grounds.direction(course.heading)
+    usual = [float(SETTINGS.stairs_count), distance, 0.0]
+    count, distance, turned = [*others, *usual[len(others) :]]
+    heading = course.heading + math.radians(turned)
+    ahead = distance * grounds.direction(heading)
     start = (course.start[0] + float(ahead[0]), course.start[1] + float(ahead[1]))
-    return grounds.Stairs(rise, run, int(count[0]) if count else SETTINGS.stairs_count, start, course.heading)
+    return grounds.Stairs(rise, run, int(count), start, heading)
 
 
 def _slope(values: list[str], course: Course) -> Ground:
