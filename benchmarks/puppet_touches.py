@@ -9,7 +9,8 @@ long, or covered by the trunk. How many frames are, and the median and the large
 deep legs are in each other beyond the captured angles and the performer's own legs (`Apart` of the body proxy), how far
 planted feet stray, and the largest joint acceleration over that of the captured angles.
 
-`python benchmarks/puppet_touches.py` prints a table: on Sally, Blubby and three skinned characters.
+`python benchmarks/puppet_touches.py` prints a table: on Sally, Blubby and three skinned characters. Its figures
+include those of all gaps in reach of each.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ MATTERS, ON_BODY, PALMS = 0.9, 0.012, 0.05
 ADJACENT, FAR = (0.5, 0.024), 10.0
 """Importance and distance (body heights) from which a segment's skin is what is touched, too: a palm on the side of the
 hips may lie on the thigh of another body. Metres that stand for no segment."""
+MISSED = 10.0
+"""Millimetres from which a palm misses what it touches."""
 SIDES = ("left", "right")
 
 
@@ -150,6 +153,7 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
     )
     print(f"{'clip':24} {'character':9}" + "".join(f"{head:>9}" for head in heads))
     targets = {name: character(name) for name in characters}
+    reached: dict[str, list[NDArray]] = {name: [] for name in characters}
     for name in clips:
         clip, scene, intervals = of(name)
         for who, target in targets.items():
@@ -158,6 +162,7 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
             middle, most, worst = np.percentile(gaps, [50, 90, 100]) if len(gaps) else (0.0, 0.0, 0.0)
             far = np.asarray(found["beyond"], bool)
             within, missed = np.percentile(gaps[~far], [50, 100]) if (~far).any() else (0.0, 0.0)
+            reached[who].append(gaps[~far])
             meet, farthest = np.percentile(hands, [50, 100]) if len(hands) else (0.0, 0.0)
             legs, copied = float(np.max(found["legs"])), float(np.max(found["copied_legs"]))
             row = (
@@ -173,6 +178,14 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
                 f"touch.{name}.{who}.hands_mm": float(farthest), f"touch.{name}.{who}.legs_mm": legs,
                 f"touch.{name}.{who}.drift_mm": float(found["drift"]),
                 f"touch.{name}.{who}.acceleration": float(found["acceleration"]),
+            }  # fmt: skip
+    for who, found in reached.items():
+        gaps = np.concatenate(found)
+        if len(gaps):
+            middle, most = np.percentile(gaps, [50, 90])
+            figures |= {
+                f"touch.all.{who}.in_reach_mm": float(middle), f"touch.all.{who}.in_reach_90_mm": float(most),
+                f"touch.all.{who}.in_reach_over_10_mm": float(np.mean(gaps > MISSED)),
             }  # fmt: skip
     return figures
 

@@ -107,6 +107,30 @@ def test_three_points_of_a_foot_with_toes_are_held_exactly():
         assert np.array(place) == pytest.approx(there[n], abs=1e-12)
 
 
+def test_a_point_that_was_held_back_as_far_as_it_may_be_stays_while_the_performer_does():
+    from footplant.solve.ik.puppet import _hold, _packed
+    from footplant.solve.ik.puppet._tables import AT, Clock, SceneFrame, new_limbs
+
+    engine = PuppetEngine(samples.load("walk").character, samples.load_character("blubby"))
+    packed, poses = engine.packed(), engine.analysis.scene.rest()
+    target, found, work = _packed.target_of(packed), _packed.found_of(packed), _packed.work_of(packed)
+    limbs, tuning = new_limbs(len(engine.target.skeleton), len(target.puppet.spine)), target.stage.tuning
+    scene = SceneFrame(_packed.source_of(packed)[2].things, poses, np.zeros((12, len(poses), 2)))
+    goal, found.scene[2], found.nearest[2:5] = np.array([0.0, 0.5, 0.0]), 1.0, (0.2, 0.07, 0.0)
+    creep, rise = (0.9 * target.stage.size * tuning[number] for number in (AT.most_creep, AT.most_rise))
+    limbs.holds[1, _hold.BACK : _hold.BACK + 3] = 0.01, -rise, creep
+    limbs.holds[1:3, _hold.GRIP : _hold.GRIP + 2] = 1.0
+    points = [(0.0, -0.05, -0.06), (0.0, -0.09, 0.1), (0.0, -0.12, 0.16)]
+    places = []
+    for frame in range(31):
+        work.goals[2], work.points[2:5] = goal, points
+        if frame == 0:
+            limbs.holds[:3, :3] = goal + points
+        _hold.hold_foot(target, 2, found, scene, Clock(1.0 / 30.0, True, 1.0), 0.0, limbs, work)
+        places.append(limbs.holds[1, _hold.BACK : _hold.BACK + 3].copy())
+    assert np.linalg.norm(places[-1] - places[0]) < 0.001
+
+
 @pytest.mark.parametrize("who", TARGETS)
 def test_heel_and_ball_stand_while_toes_bend(who):
     clip, target = samples.load("punch"), samples.load_character(who)
@@ -542,6 +566,81 @@ def test_long_heels_of_a_dancer_stay_out_of_the_other_leg():
     target = load(shared_data("vrm", "100avatars_045_DinoKid.vrm")).character
     found = PuppetEngine(clip.character, target, scene).play(clip.motion)
     assert touches.leg_depth(target, Kinematics(found.motion)).max() < 0.012
+
+
+def test_a_delay_vanishes_before_it_puts_a_leg_into_the_other():
+    from footplant.solve.ik.puppet._limbs import at_once
+
+    shares = [at_once(late, 0.03) for late in (0.0, 0.015, 0.02, 0.025, 0.03, 0.1)]
+    assert shares[:2] == [0.0, 0.0]
+    assert shares[-2:] == [1.0, 1.0]
+    assert (np.diff(shares[1:5]) > 0.0).all()
+
+
+@pytest.mark.parametrize(("stem", "who"), [("141_28", "sally"), ("111_03", "godette")])
+@pytest.mark.named("bvh/cmu/{stem}.bvh", "vrm/Godette_vrm0.vrm")
+def test_legs_that_pass_each_other_quickly_make_way_in_time(stem, who):
+    touches = importlib.import_module("puppet_touches")
+    clip, scene, intervals = measured.real_clip(shared_data("bvh", "cmu", f"{stem}.bvh"))
+    shared_data("vrm", "Godette_vrm0.vrm")
+    found = touches.measures(clip, touches.character(who), scene, intervals)
+    assert np.max(found["legs"]) < 2.0
+    assert found["acceleration"] < 1.2
+
+
+@pytest.mark.parametrize("who", ["sally", "blubby", "dinokid", "godette"])
+@pytest.mark.named("bvh/other/mocapbank.bvh", "vrm/100avatars_045_DinoKid.vrm", "vrm/Godette_vrm0.vrm")
+def test_who_kneels_with_tucked_toes_keeps_them_where_they_are(who):
+    touches = importlib.import_module("puppet_touches")
+    clip, scene, intervals = measured.real_clip(shared_data("bvh", "other", "mocapbank.bvh"))
+    for name in ("100avatars_045_DinoKid.vrm", "Godette_vrm0.vrm"):
+        shared_data("vrm", name)
+    target = touches.character(who)
+    found = PuppetEngine(clip.character, target, scene).play(clip.motion)
+    assert measured.drift(intervals, found, measured.feet(Kinematics(found.motion), target)) < 0.002
+
+
+def test_a_knee_that_kneels_is_on_the_floor_and_as_far_from_its_foot_as_the_shin_is_long():
+    from footplant.kernels.importance import POINTS
+    from footplant.solve.ik.puppet._body import middle_goal
+    from footplant.solve.ik.puppet._packed import found_of, source_of, target_of, work_of
+    from footplant.solve.ik.puppet._tables import SceneFrame
+
+    engine = PuppetEngine(samples.load("walk").character, samples.load_character("blubby"))
+    packed, poses = engine.packed(), engine.analysis.scene.rest()
+    target, found, work, near = target_of(packed), found_of(packed), work_of(packed), np.zeros((12, len(poses), 2))
+    scene, shin = SceneFrame(source_of(packed)[2].things, poses, near), target.puppet.lowers[3]
+    found.points[POINTS + 3] = 0.0
+    thick = target.character.thick[3]
+    for foot in (0.0, 1.0):
+        found.scene[3], found.scene[7] = foot, 1.0
+        work.goals[3] = (0.0, thick + 0.6 * shin, -1.5 * shin)
+        middle_goal(3, found, scene, target, work)
+        goal, far = work.goals[7], np.linalg.norm(work.goals[7] - work.goals[3])
+        assert goal[1] == pytest.approx(thick, abs=0.02 if foot else 1e-3)
+        assert far == pytest.approx(shin, abs=1e-9) if foot else far > 1.4 * shin
+
+
+def test_the_root_gives_way_to_a_foot_that_is_nearer_than_its_leg_folds():
+    from footplant.solve.ik.puppet._body import unfold
+    from footplant.solve.ik.puppet._limbs import MOST_FLEXION
+    from footplant.solve.ik.puppet._packed import found_of, target_of, work_of
+
+    blubby = samples.load_character("blubby")
+    packed = PuppetEngine(samples.load("walk").character, blubby).packed()
+    target, found, work = target_of(packed), found_of(packed), work_of(packed)
+    puppet, character = target.puppet, target.character
+    thigh, shin = puppet.uppers[2], puppet.lowers[2]
+    folded = np.sqrt(thigh**2 + shin**2 + 2.0 * thigh * shin * np.cos(MOST_FLEXION))
+    for weight, away in ((1.0, folded), (0.0, 0.5 * folded)):
+        work.positions[0], work.rotations[0] = blubby.skeleton.rest_world
+        work.root[0] = work.positions[0, 0]
+        hip = work.positions[0, character.limbs[2, 0]]
+        work.goals[2], work.goals[3] = hip - [0.0, 0.5 * folded, 0.0], hip + 1.0
+        found.scene[2:4] = weight
+        unfold(puppet, character, found, work, target.stage.tuning)
+        assert np.linalg.norm(hip - work.goals[2]) >= away - 1e-9
+        assert np.allclose(work.root[0], work.positions[0, 0])
 
 
 @pytest.mark.quick

@@ -193,7 +193,7 @@ def puppet_tables(target: Character, surface: BodySurface, stretch: float):
     from footplant.solve.ik.puppet._tables import Puppet
 
     skeleton, roles = target.skeleton, target.require_roles()
-    axes, lengths, uppers = np.tile(rotation.AXES["x"], (4, 1)), np.ones(4), np.ones(4)
+    axes, lengths, uppers, lowers = np.tile(rotation.AXES["x"], (4, 1)), np.ones(4), np.ones(4), np.ones(4)
     places, turned = humanoid.reference_world(skeleton, roles)
     for number, name in enumerate(LIMBS):
         try:
@@ -203,7 +203,7 @@ def puppet_tables(target: Character, surface: BodySurface, stretch: float):
         axes[number] = limb.axis
         bones = np.diff(places[[limb.upper, limb.lower, limb.end]], axis=0)
         lengths[number] = stretch * np.linalg.norm(bones, axis=1).sum()
-        uppers[number] = np.linalg.norm(bones[0])
+        uppers[number], lowers[number] = np.linalg.norm(bones, axis=1)
     probes = np.zeros((2, 3, 4))
     for arm, side in enumerate(("left", "right")):
         if f"{side}_hand" in roles:
@@ -228,7 +228,7 @@ def puppet_tables(target: Character, surface: BodySurface, stretch: float):
         skeleton.parents, np.array(skeleton.offsets[None]), axes, lengths, np.array(spine, np.int64),
         np.array(carries, np.int64), uppers, probes,
         np.array([surface.radius(f"{side}_lower_arm") for side in ("left", "right")]), np.array(solids, float),
-        _parts(target, limbs), owners, np.array(legs, np.int64),
+        _parts(target, limbs), owners, np.array(legs, np.int64), lowers,
     )  # fmt: skip
 
 

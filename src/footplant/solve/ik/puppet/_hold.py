@@ -27,7 +27,11 @@ FAINT = 1e-4
 
 @uncounted_jit
 def held_share(n, importance, weight, dt, stage, state, moved_by):
-    """Return the shares of a point's motion (3) over the ground and vertically that are held back, 0 to 1."""
+    """Return how firmly a point stands, over the ground and vertically, 0 to 1, and the shares of its motion held back.
+
+    moved_by: that motion (3). A hold offset grows up to some centimetres only; a point that stands beyond them keeps
+    its offset and follows the performer's motion.
+    """
     tuning = stage.tuning
     x, y, z = moved_by
     blend = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[AT.hold_rate])
@@ -44,7 +48,9 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
     high = abs(back_y) / (tuning[AT.most_rise] * stage.size)
     speed = max(math.sqrt(square), tuning[AT.trembles] * state[RESTLESS])
     slow = share((speed - tuning[AT.slow]) / (tuning[AT.fast] - tuning[AT.slow]))
-    near = share((importance.nearest[n] - tuning[AT.on_ground]) / (tuning[AT.off_ground] - tuning[AT.on_ground]))
+    # toes that carry a foot carry its ball
+    low = importance.nearest[n] if n % 3 != 0 else min(importance.nearest[n], importance.nearest[n + 1])
+    near = share((low - tuning[AT.on_ground]) / (tuning[AT.off_ground] - tuning[AT.on_ground]))
     slow_rise = share((speed - tuning[AT.slow_rise]) / (tuning[AT.fast_rise] - tuning[AT.slow_rise]))
     part = near * weight ** tuning[AT.fully]
     grips = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[AT.grips])
@@ -52,7 +58,8 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
     flat, up = slow * part, slow_rise * part
     state[GRIP] += (1.0 if flat < state[GRIP] else grips) * (flat - state[GRIP])
     state[GRIP + 1] += (1.0 if up < state[GRIP + 1] else grips) * (up - state[GRIP + 1])
-    return state[GRIP] * share(2.0 * far - 1.0), state[GRIP + 1] * share(2.0 * high - 1.0)
+    flat, up = state[GRIP], state[GRIP + 1]
+    return flat, up, flat * share(2.0 * far - 1.0), up * share(2.0 * high - 1.0)
 
 
 @uncounted_jit
@@ -76,12 +83,14 @@ def hold_points(target, limb, importance, clock, settle, limbs, work):
                 state[BACK + k], state[SPEED + k], state[THEIRS + k] = 0.0, UNKNOWN, importance.points[n, k]
             continue
         moved_by = (moved_x, moved_y, moved_z)
-        part, part_up = held_share(n, importance, importance.scene[limb], dt, target.stage, state, moved_by)
+        firm, firm_up, part, part_up = held_share(
+            n, importance, importance.scene[limb], dt, target.stage, state, moved_by
+        )
         change[0], change[1], change[2] = -part * moved_x, -part_up * moved_y, -part * moved_z
         state[BACK] = (1.0 - settle) * (state[BACK] + change[0])
         state[BACK + 1] = (1.0 - settle) * sinks * (state[BACK + 1] + change[1])
         state[BACK + 2] = (1.0 - settle) * (state[BACK + 2] + change[2])
-        held[0, c], held[1, c] = part, part_up
+        held[0, c], held[1, c] = firm, firm_up
 
 
 @uncounted_jit

@@ -369,14 +369,18 @@ def legs_apart(performer, target, importance, clock, limbs, work):
                     x, y, z = x + point[0], y + point[1], z + point[2]
                 x, y, z = out_of_leg(target, other, want, x, y, z, work)
                 there[0], there[1], there[2] = there[0] + part * x, there[1] + part * y, there[2] + part * z
-        moved = 0.0
+        moved, late = 0.0, 0.0
         for k in range(3):
             # a foot that stands stays where it made way
-            wanted = state[k] + free * (there[k] - goal[k] - state[k])
+            there[k] = state[k] + free * (there[k] - goal[k] - state[k])
             if clock.started:
-                state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, tuning[AT.apart_ease], clock.dt)
+                state[k], state[3 + k] = spring(state[k], state[3 + k], there[k], tuning[AT.apart_ease], clock.dt)
             else:
-                state[k], state[3 + k] = wanted, 0.0
+                state[k], state[3 + k] = there[k], 0.0
+            late += (there[k] - state[k]) ** 2
+        low = at_once(math.sqrt(late), want)
+        for k in range(3):
+            state[k] += low * (there[k] - state[k])
             moved += abs(state[k])
             there[k] = goal[k] + state[k]
         if moved > 1e-9:
@@ -387,6 +391,12 @@ def legs_apart(performer, target, importance, clock, limbs, work):
             swivel_to(puppet, character, limb, work.goals[LIMBS + limb], importance.scene[LIMBS + limb], work)
         swing_knee(target, limb, keep, want, clock, state, work)
         update_limb(puppet, limb, work)
+
+
+@uncounted_jit
+def at_once(late, clearance):
+    """Return the share of a delay, metres, that vanishes because it would put a leg into the other one."""
+    return 1.0 - share(2.0 * late / max(clearance, 1e-6) - 1.0)
 
 
 @uncounted_jit
@@ -407,6 +417,10 @@ def swing_knee(target, limb, keep, want, clock, state, work):
     wanted = start + swing
     if clock.started:
         state[6], state[7] = spring(state[6], state[7], wanted, tuning[AT.apart_ease], clock.dt)
+        x, y, z, _, _, _, _, _, _, _ = limb_places(puppet, character, limb, work)
+        x, y, z, (ax, ay, az) = x - s[0], y - s[1], z - s[2], axis
+        off = math.sqrt((ay * z - az * y) ** 2 + (az * x - ax * z) ** 2 + (ax * y - ay * x) ** 2)
+        state[6] += at_once(off * abs(wanted - state[6]), want) * (wanted - state[6])
         swing_by(puppet, character, limb, state[6] - wanted, work)
     else:
         state[6], state[7] = wanted, 0.0

@@ -19,7 +19,7 @@ from footplant.kernels.surface import Tubes
 from footplant.kernels.transfer import Correspondence
 from footplant.solve.ik.puppet._tables import Limbs, Puppet, Stage, Target, Work
 
-TARGET, FOUND, WORK = 30, 74, 81
+TARGET, FOUND, WORK = 30, 75, 82
 """Index of the first array of the target, of the importances and of the workspace in a packed engine."""
 
 
@@ -116,20 +116,21 @@ def target_of(p):
     puppet = Puppet(
         row(w, q, 0), block(f, q, 1), table(f, q, 2), row(f, q, 3), row(w, q, 4), table(w, q, 5), row(f, q, 6),
         block(f, q, 7), row(f, q, 8), table(f, q, 9), row(w, q, 10), row(w, q, 11), table(w, q, 12),
+        row(f, q, 13),
     )  # fmt: skip
     stage = Stage(
-        f[q[26, 0]], row(f, q, 27), f[q[28, 0]], f[q[29, 0]], w[q[30, 0]] != 0, f[q[31, 0]], row(f, q, 32)
+        f[q[27, 0]], row(f, q, 28), f[q[29, 0]], f[q[30, 0]], w[q[31, 0]] != 0, f[q[32, 0]], row(f, q, 33)
     )  # fmt: skip
     counterparts = Correspondence(
-        row(w, q, 33), row(w, q, 34), row(w, q, 35), row(f, q, 36), table(f, q, 37), table(f, q, 38), table(f, q, 39),
-        row(w, q, 40), row(w, q, 41), row(f, q, 42), table(f, q, 43),
+        row(w, q, 34), row(w, q, 35), row(w, q, 36), row(f, q, 37), table(f, q, 38), table(f, q, 39), table(f, q, 40),
+        row(w, q, 41), row(w, q, 42), row(f, q, 43), table(f, q, 44),
     )  # fmt: skip
     return Target(
         puppet,
-        character_at(p, TARGET + 13),
-        tubes_at(p, TARGET + 18),
-        row(w, q, 24),
-        table(w, q, 25),
+        character_at(p, TARGET + 14),
+        tubes_at(p, TARGET + 19),
+        row(w, q, 25),
+        table(w, q, 26),
         stage,
         counterparts,
     )

@@ -254,7 +254,7 @@ def smallest_puppet() -> Puppet:
     return Puppet(
         np.array([-1]), np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0]), np.zeros((1, 4), np.int64),
         np.ones(4), np.zeros((2, 3, 4)), np.zeros(2), np.zeros((1, 2)), np.zeros(1, np.int64),
-        np.full(1, -1, np.int64), np.zeros((2, 2), np.int64),
+        np.full(1, -1, np.int64), np.zeros((2, 2), np.int64), np.zeros(4),
     )  # fmt: skip
 
 

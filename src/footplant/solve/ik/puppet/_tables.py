@@ -63,6 +63,8 @@ class Puppet(NamedTuple):
     """(J,) int64; the limb that a joint belongs to; −1: none."""
     segments: NDArray
     """(2, 2) int64; the tubes of thigh and shin of each leg."""
+    lowers: NDArray
+    """(4,) metres; length of each forearm and shin."""
 
 
 class Stage(NamedTuple):
