@@ -222,6 +222,28 @@ def test_hands_that_a_belly_keeps_apart_leave_arms_as_they_were():
     assert off["given up"] < 0.5 * off["kept"]
 
 
+def test_smoothing_that_adds_to_a_jump_is_taken_back(monkeypatch):
+    jumps = []
+
+    def jump_higher(arms, shell, window, positions, rotations, weights, rules, work, unknowns):
+        jumps.append(0.1 + 0.1 * len(jumps))
+        unknowns[:] = 0.0
+        unknowns[len(unknowns) // 2, 0] = jumps[-1]
+        return 1
+
+    monkeypatch.setattr(arms_kernel, "solve_window", jump_higher)
+    motion = standing("blubby", 1.45)
+    swaying = np.array(motion.root)
+    swaying[:, 0] += 0.01 * np.sin(0.1 * np.arange(len(motion)))
+    motion = Motion(motion.skeleton, swaying, motion.rotations, FPS)
+    once = solve(motion, "blubby", settings=replace(ArmSettings(), smoother=()))
+    assert len(jumps) == 1
+    jumps.clear()
+    found = solve(motion, "blubby")
+    assert len(jumps) > 1
+    np.testing.assert_array_equal(found.motion.rotations, once.motion.rotations)
+
+
 def test_arms_that_are_smoothed_stay_where_they_were():
     """A solve with more smoothing refines the one before, and is not drawn from afar anew."""
     clip, target = footplant.load("sample:clap"), character("blubby")
