@@ -16,12 +16,13 @@ from footplant.constraints import Area, Footplant
 from footplant.constraints.doorways import Doorway, crown, doorway_on_path, headroom, pass_under
 from footplant.contacts.detection import find_contacts
 from footplant.contacts.ground import normal_of
+from footplant.curves import Curve
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError
 from footplant.feet.footing import _sole_length, find_footing
 from footplant.feet.lean import leaned
 from footplant.feet.stage import Stage
-from footplant.feet.step_plan import _between, _middles, _parts, _standing
+from footplant.feet.step_plan import _between, _middles, _parts, _smoothed_turns, _standing
 from footplant.feet.steps import find_steps, foot_length, plants_at, transferred_places
 from footplant.feet.swing import _Anchor, _StepPath, _way_done, move_feet_to_ground
 from footplant.geometry import Plane
@@ -529,6 +530,17 @@ def test_a_body_that_stands_stays_over_its_steps(walk):
     knots, values = _standing(np.array([10, 20, 90]), np.array([60, 70, 90]), np.array([0.0, 0.2, 0.4]))
     assert knots.tolist() == [10, 20, 60, 70, 90]
     assert values == pytest.approx([0.0, 0.1, 0.1, 0.2, 0.4])
+
+
+def test_a_path_with_a_corner_is_turned_along_smoothly():
+    along = np.linspace(0.0, 4.0, 401)
+    places = np.column_stack([np.zeros(401), along])
+    corner = _smoothed_turns(Curve(places, np.where(along < 2.0, 0.0, 1.0), along))
+    assert corner.headings[[0, -1]] == pytest.approx([0.0, 1.0], abs=1e-9)
+    assert np.diff(corner.headings).max() < 0.03
+    # a bend is turned along as it is, to its ends
+    bend = _smoothed_turns(Curve(places, 0.3 * along, along))
+    assert bend.headings == pytest.approx(0.3 * along, abs=1e-9)
 
 
 def squatting(clip: Clip) -> Clip:

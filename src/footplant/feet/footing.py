@@ -126,6 +126,8 @@ def _rotation_between(line: NDArray, up: NDArray, new_line: NDArray, new_up: NDA
 
 SAMPLES = np.linspace(-0.4, 1.4, 37)
 """Sample positions along a foot: 0 is the heel, 1 the tip of the toes; the rest is behind and in front of it."""
+WHOLE = (SAMPLES >= 0.0) & (SAMPLES <= 1.0)
+"""(S,) bool; samples of the foot itself."""
 _SUPPORTS = (
     ("foot", (0.0, 1.0), (-0.4, 1.3)),
     ("foot", (0.0, 1.0), (-0.15, 1.1)),
@@ -149,7 +151,9 @@ jerk), and three did not take every tread; with both, none."""
 def _find_support(samples: NDArray, target: Character, ground: Ground, farthest: float) -> tuple[NDArray, str, Ground]:
     """Return the smallest horizontal shift (3,) that finds support, what is supported, and the surface to plant it on.
 
-    samples: (S, 3) along the sole. A partly supported foot is planted on the tangent plane of the supported part.
+    samples: (S, 3) along the sole. A partly supported foot is planted on the tangent plane of the supported part,
+    not over the edge beside it: the last step of a walk down stairs of 22 cm, its toes overhanging, had its ball on the
+    tread below.
     """
     settings = FOOTING_SETTINGS
     along = (samples[-1] - samples[0]) * [1.0, 0.0, 1.0]
@@ -166,13 +170,12 @@ def _find_support(samples: NDArray, target: Character, ground: Ground, farthest:
         found = np.flatnonzero(possible)
         if len(found):
             shift = shifts[found[0]]
-            if support == "foot":
+            if inside[WHOLE].all():
                 return shift, support, ground
             return shift, support, _tangent(samples[inside].mean(axis=0) + shift, ground)
     # no support nearby: level, at the height of the highest ground under the foot
-    inside = (SAMPLES >= 0) & (SAMPLES <= 1)
-    x, z = samples[inside].mean(axis=0)[::2]
-    return np.zeros(3), "edge", Plane((float(x), float(heights[0, inside].max()), float(z)))
+    x, z = samples[WHOLE].mean(axis=0)[::2]
+    return np.zeros(3), "edge", Plane((float(x), float(heights[0, WHOLE].max()), float(z)))
 
 
 def sole_samples(step: Step, places: Places, target: Character, ahead: NDArray | None = None) -> NDArray:

@@ -28,10 +28,10 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground
 from footplant.curves import Curve
-from footplant.feet.footing import SAMPLES, sole_samples, support_of
+from footplant.feet.footing import WHOLE, sole_samples, support_of
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.steps import Places, Step, foot_length
-from footplant.feet.travel import Travel, find_travel
+from footplant.feet.travel import Travel, find_travel, smoothed_over
 from footplant.grounds import direction
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -63,6 +63,11 @@ class StepPlanSettings:
     went to other treads."""
     shortest: float = 0.5
     """Leg lengths; least scale l of a step's length."""
+    turning: float = 0.6
+    """Metres; half width of the window over which headings of the path are smoothed. With 0.02, 0.15, 0.3 and 0.6, a
+    sneaking walk that begins with a turn jerks 1.76, 1.57, 1.56 and 1.64 times as much as its source up stairs of
+    17 cm (8.9 times if frames keep their own headings), and a walk in a figure of eight 2.96, 2.96, 2.16 and 1.60
+    times, up 22 cm 8.8, 9.8, 9.7 and 1.7 times."""
     climb_time: float = 0.3
     """Share by which a step that climbs p takes longer than on the level. Climbers of stairs step more slowly than
     walkers on the level (Riener et al. 2002; Nadeau et al. 2003); the amount is ours."""
@@ -77,7 +82,7 @@ UNSUPPORTED = 5.0
 """u of a place that supports no part of a foot."""
 SUPPORT_COSTS = {"foot": 0.0, "front": 0.2, "rear": 0.4}
 """u of what is supported of a foot."""
-INSIDE, ENDS = (SAMPLES >= 0.0) & (SAMPLES <= 1.0), ("heels", "balls")
+ENDS = ("heels", "balls")
 CLEARANCE_COST = 0.03
 """u of each further kind of support in the order of `footing.support_of`: less room, less of the foot."""
 
@@ -111,8 +116,9 @@ class StepPlan:
     def mapping(self) -> PathMapping:
         """The map of every frame from its place on the path to the planned one."""
         offsets = _between(*_standing(self.frames, self.until, self.offsets), self.travel.distance)
-        places, headings = self.curve.at(self.travel.distance - self.travel.distance[0] + offsets)
-        return PathMapping(self.travel, places, headings - self.travel.headings)
+        own = self.travel.distance - self.travel.distance[0]
+        places, headings = self.curve.at(own + offsets)
+        return PathMapping(self.travel, places, headings - self.curve.at(own)[1])
 
     def places(self, places: Sequence[Places]) -> tuple[list[Places], NDArray]:
         """Return heels and balls on the level ground, moved to the planned steps, and their turns (N,), radians."""
@@ -208,6 +214,7 @@ def plan_steps(
     curve = travel.curve() if travel.length > 0.0 else None
     if curve is None or len(curve.lengths) < 2:
         return None
+    curve = _smoothed_turns(curve)
     edge = _highest_edge(curve, character, ground)
     if edge < STEP_PLAN_SETTINGS.edge * character.height:
         return None
@@ -244,7 +251,7 @@ def plan_steps(
         slower[frames[before] : frames[after]] = factor
     slower = _smoothed(slower, lead, max(round(settings.time_smoothing * motion.fps), 1))
     own = travel.distance[frames] - travel.distance[0]
-    bases = np.column_stack([travel.places[frames], travel.headings[frames], own])
+    bases = np.column_stack([travel.places[frames], curve.at(own)[1], own])
     return StepPlan(travel, curve, parts, toes, frames, until, bases, offsets, climbs, slower)
 
 
@@ -331,6 +338,19 @@ def _travel(motion: Motion, character: Character, contacts: Contacts, lead: int)
     return Travel(places, headings, distance, found.speed)
 
 
+def _smoothed_turns(curve: Curve) -> Curve:
+    """Return a path whose heading changes smoothly: that of someone who turns on the spot has corners.
+
+    A body that is moved along its path, past such a corner, would turn there in one frame.
+    """
+    settings = STEP_PLAN_SETTINGS
+    count = max(round(curve.length / settings.spacing), 1) + 1
+    along = np.linspace(0.0, curve.length, count)
+    headings = np.interp(along, curve.lengths, curve.headings)
+    half = max(round(settings.turning / settings.spacing), 1)
+    return replace(curve, headings=np.interp(curve.lengths, along, smoothed_over(headings[:, None], half)[0][:, 0]))
+
+
 def _highest_edge(curve: Curve, character: Character, ground: Ground) -> float:
     """Return the height of the highest edge of a ground along a path, and beside it where feet go, metres."""
     along = np.arange(-0.3, curve.length + 0.6, 0.01)
@@ -360,19 +380,19 @@ def _supports(
     """
     settings = STEP_PLAN_SETTINGS
     own = travel.distance[frames] - travel.distance[0]
-    centers, lines = [], []
-    for step, pair, toe, frame in zip(steps, places, toes, frames):
+    turned, centers, lines = curve.at(own)[1], [], []
+    for step, pair, toe, frame, heading in zip(steps, places, toes, frames, turned):
         samples = sole_samples(step, pair, character, direction(toe))[:, ::2]
         lines.append(samples - travel.places[frame])
-        centers.append(float(lines[-1][INSIDE].mean(axis=0) @ direction(travel.headings[frame])))
+        centers.append(float(lines[-1][WHOLE].mean(axis=0) @ direction(heading)))
     at = own + np.array(centers)
     low, high = at.min() - 0.3, at.max() + 0.3
     spacing = max(settings.spacing, (high - low) / settings.most_places)
     grid = np.arange(low, high + spacing, spacing)
     costs, heights = np.empty((len(steps), len(grid))), np.empty((len(steps), len(grid)))
-    for number, (line, frame) in enumerate(zip(lines, frames)):
+    for number, line in enumerate(lines):
         to, headings = curve.at(own[number] + grid - at[number])
-        turn = headings - travel.headings[frame]
+        turn = headings - turned[number]
         cosine, sine = np.cos(turn)[:, None], np.sin(turn)[:, None]
         x = cosine * line[:, 0] + sine * line[:, 1]
         z = cosine * line[:, 1] - sine * line[:, 0]

@@ -92,7 +92,7 @@ def find_travel(motion: Motion, character: Character, contacts: Contacts | None 
     if len(motion) < 3:
         return Travel(hips, np.full(len(motion), _facing(kinematics, character)[0]), np.zeros(len(motion)), 0.0)
     half = max(round(_stride(contacts) * motion.fps), 1)
-    smooth, velocity = _smoothed(hips, half)
+    smooth, velocity = smoothed_over(hips, half)
     headings = _headings(velocity * motion.fps, _facing(kinematics, character), character.height, motion.fps, half)
     along = direction(headings)
     middle = along[:-1] + along[1:]
@@ -115,7 +115,7 @@ def _stride(contacts: Contacts | None) -> float:
     return float(np.median(strides)) if strides else TRAVEL_SETTINGS.stride
 
 
-def _smoothed(values: NDArray, half: int) -> tuple[NDArray, NDArray]:
+def smoothed_over(values: NDArray, half: int) -> tuple[NDArray, NDArray]:
     """Return values (F, D), smoothed, and their change per frame: a weighted line fit through ±half frames about each.
 
     With weights w and offsets t, s_n = Σ w tⁿ and t_n = Σ w tⁿ x, the line is
@@ -138,7 +138,7 @@ def _smoothed(values: NDArray, half: int) -> tuple[NDArray, NDArray]:
 
 
 def _lag(count: int, half: int) -> NDArray:
-    """Return (F,) frames: how much later than its frame the slope of `_smoothed` is exact for a parabola.
+    """Return (F,) frames: how much later than its frame the slope of `smoothed_over` is exact for a parabola.
 
     It is 0 where the window is symmetric, and not near the ends of the clip: fitting a line to x = t² / 2 gives the
     slope (s0 s3 − s1 s2) / (2 (s0 s2 − s1²)), which is the time at which the parabola has it.
@@ -188,7 +188,7 @@ def _headings(velocity: NDArray, facing: NDArray, height: float, fps: float, hal
     frames = np.flatnonzero(known)
     _extrapolate_bend(headings, frames, half)
     headings[: frames[0]], headings[frames[-1] :] = headings[frames[0]], headings[frames[-1]]
-    return _smoothed(headings[:, None], max(half // 3, 1))[0][:, 0]
+    return smoothed_over(headings[:, None], max(half // 3, 1))[0][:, 0]
 
 
 def _extrapolate_bend(headings: NDArray, known: NDArray, half: int) -> None:
