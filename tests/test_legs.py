@@ -15,6 +15,7 @@ from footplant.constraints import Footplant
 from footplant.contacts.detection import find_contacts
 from footplant.feet.foot_curves import FOOT_SETTINGS, foot_curve
 from footplant.feet.planting import can_plant, plant_feet
+from footplant.feet.steps_apart import ApartRow, StepsApart, least_moves
 from footplant.geometry import Plane
 from footplant.grounds import slope
 from footplant.humanoid.limits import anatomical_turns, clamp_to_limits, limit_excess
@@ -312,6 +313,52 @@ def test_a_leg_that_swings_passes_beside_the_other():
     assert deepest[0] > 0.01
     assert deepest[1] < 0.005
     assert legs_apart(before, character, legs, ~free) is None
+
+
+def test_steps_that_leave_legs_inside_each_other_are_moved_apart_each_as_one():
+    character, motion = walk().character, standing(40)
+    legs = legs_of(character)
+    assert legs is not None
+    at = Kinematics(motion)
+    ankles = at.positions[0, [leg.end for leg in legs]]
+    nearer = 0.38 * (ankles[1] - ankles[0])
+    names = [f"{side}_{part}" for side in ("left", "right") for part in ("heel", "ball")]
+    wanted = tuple(
+        Footplant(
+            point=character.contacts[name],
+            frames=range(40),
+            place=at.point(character.contacts[name])[0] + (nearer if name.startswith("left") else -nearer),
+        )
+        for name in names
+    )
+    kept, apart = (
+        plant_feet(motion, character, wanted, FLOOR, settings=OTHER_BODY, apart=apart) for apart in (False, True)
+    )
+    free = np.zeros(len(motion), bool)
+    inside = [
+        _inside(k, legs, legs_apart(k, character, legs, free)) for k in map(Kinematics, (kept.motion, apart.motion))
+    ]
+    assert inside[0] > 0.01
+    assert inside[1] == 0.0
+    assert errors(apart.motion, apart.plants) < 1e-6
+    assert all(np.allclose(new.place, old.place) for new, old in zip(kept.plants, wanted))
+    moves = np.array([np.subtract(new.place, old.place) for new, old in zip(apart.plants, wanted)])
+    np.testing.assert_allclose(moves[::2], moves[1::2], atol=1e-6)
+    np.testing.assert_allclose(moves[0], -moves[2], atol=1e-6)
+    assert np.abs(moves[:, 1]).max() < 1e-6
+
+
+def test_stays_move_as_little_as_their_rows_ask_and_short_swings_join_them():
+    planted = np.zeros((2, 60), bool)
+    planted[0, 5:20] = planted[0, 23:30] = planted[0, 50:60] = planted[1, 10:55] = True
+    steps = StepsApart.of(planted, 30.0)
+    assert [sorted(set(labels.tolist())) for labels in steps.labels] == [[-1, 0, 1], [-1, 2]]
+    x, z = np.eye(3)[[0, 2]]
+    moves = least_moves([ApartRow((0, 2), x, 0.03), ApartRow((1, 2), -x, 0.03), ApartRow((1, 2), z, 0.02)], 3)
+    np.testing.assert_allclose(moves, [[0.03, 0, 0], [-0.03, 0, 0.01], [0, 0, -0.01]], atol=1e-6)
+    # a row that others meet asks for nothing
+    more = least_moves([ApartRow((0, 2), x, 0.03), ApartRow((0, 2), x, 0.01)], 3)
+    np.testing.assert_allclose(more, [[0.015, 0, 0], [0, 0, 0], [-0.015, 0, 0]], atol=1e-6)
 
 
 def _inside(kinematics: Kinematics, legs, asked) -> float:

@@ -160,6 +160,7 @@ def retarget(
             settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
             physics=_physics(source, clip.character, target, contacts, stage, balance, dynamic),
             still=still_ankles(contacts, clip, source, lead),
+            apart=not keep_footsteps and not same_bones(clip.character, target),
         )  # fmt: skip
     else:
         method = _with_usual_ik(method, copied, target, same_bones(clip.character, target))

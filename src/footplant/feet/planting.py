@@ -16,6 +16,7 @@ from footplant.errors import ConstraintError
 from footplant.feet.foot_curves import FOOT_SETTINGS, SOLE, foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
 from footplant.feet.steps import as_long_as_the_foot
+from footplant.feet.steps_apart import StepsApart
 from footplant.humanoid.limits import clamp_to_limits
 from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
@@ -43,6 +44,9 @@ spacing; 0 leaves more to the exact pass, which moves limbs frame by frame and i
 ROUNDS = 3
 """Maximum number of solves, each with rows for what the one before left beyond its bounds. Of 13 pairs, legs are inside
 each other by more than 10 mm in all with no such rows, in 9 with 1 round, in 6 with 2 and in 5 with 3."""
+APART_ROUNDS = 2
+"""Maximum number of times that steps are moved apart, each with a rough solve of the legs after it. With 1, 2 and 3,
+legs after a backflip end 52, 0 and 0 mm inside each other, and those of a charleston on short legs 17, 10 and 7 mm."""
 TOE_ROUNDS, DEEP_TOES = 2, 0.0015
 """Maximum number of further solves on uneven ground, while toes of planted feet are deeper in it than that, metres."""
 SLOPE_ROUNDS = 2
@@ -159,21 +163,22 @@ def solve_planted(
     own: Motion | None = None,
     physics: Physics | None = None,
     still: NDArray | None = None,
+    apart: bool = False,
     arms: Callable[[Motion], ArmsResult] | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Solve a problem of footplants by `plant_feet`, then the arms.
 
     What else the problem asks for is solved on top, by the least displacement. unlevelled: the problem's motion with
-    its toes as they were. own: the motion whose own excess over joint limits is allowed; None: that one. arms: the
-    stage of the arms, given the motion of the body.
+    its toes as they were. own: the motion whose own excess over joint limits is allowed; None: that one. apart: whether
+    steps may be moved apart. arms: the stage of the arms, given the motion of the body.
     """
     watch = Stopwatch(problem)
     if progress is not None:
         progress("legs", 0.0)
     found = plant_feet(
         unlevelled, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames, settings=settings,
-        uneven=uneven, own=own, physics=physics, still=still,
+        uneven=uneven, own=own, physics=physics, still=still, apart=apart,
     )  # fmt: skip
     placed = {id(old): new for old, new in zip(plants, found.plants)}
     watch.problem = replace(problem, constraints=tuple(placed.get(id(c), c) for c in problem.constraints))
@@ -225,6 +230,7 @@ def plant_feet(
     own: Motion | None = None,
     physics: Physics | None = None,
     still: NDArray | None = None,
+    apart: bool = False,
 ) -> PlantedFeet:
     """Return the motion with its feet on their footplants, soles above the ground and knees as straight as before.
 
@@ -232,7 +238,8 @@ def plant_feet(
     below: how deep it may be in the ground. frames: those to solve (a lead-in is left as it is); None: all. uneven:
     whether the ground differs from the reference's, so that toes may have to be laid flat again. own: the motion whose
     own excess over joint limits is allowed; None: the reference. physics: what is asked of the centre of mass. still:
-    (2, F) bool; where ankles are held although no footplant holds their feet.
+    (2, F) bool; where ankles are held although no footplant holds their feet. apart: whether steps may be moved apart
+    where they leave legs inside each other.
     """
     settings = LEG_SETTINGS if settings is None else settings
     other_body = settings.legs_push > 0.0
@@ -255,13 +262,24 @@ def plant_feet(
     base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
     feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body)
     first = _solve(base, character, feet, held, replace(settings, settled=ROUGH), ROUGH_STEPS)
+    posed, legs = Kinematics(first.motion), legs_of(character)
+    assert legs is not None
+    planted = _planted(shifted, character, len(part))
+    standing = planted if still is None else planted | (still[:, span.start : span.stop] != 0)
+    asked, steps = shifted, StepsApart.of(standing, part.fps)
+    for number in range(APART_ROUNDS + 1 if apart else 0):
+        if not steps.move(posed, character, legs, number < APART_ROUNDS):
+            break
+        shifted = steps.moved(asked, [_side(plant, character) for plant in asked])
+        base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
+        feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body)
+        first = _solve(base, character, feet, held, replace(settings, settled=ROUGH), ROUGH_STEPS)
+        posed = Kinematics(first.motion)
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
     )
     shifted = _as_long_as_the_foot(shifted, level, character, ground)
-    posed, legs = Kinematics(first.motion), legs_of(character)
-    assert legs is not None
-    toed, planted = _with_toes(part, level, character), _planted(shifted, character, len(part))
+    toed = _with_toes(part, level, character)
     found, bounds = first, UNBOUNDED
     stand = None
     if still is not None and still.any():
@@ -414,13 +432,21 @@ def _places(plants: Sequence[Footplant]) -> NDArray:
 def _planted(plants: Sequence[Footplant], character: Character, frames: int) -> NDArray:
     """Return whether each foot is planted (2, F): its heel, its ball or the point under its ankle."""
     planted = np.zeros((2, frames), bool)
+    for plant in plants:
+        side = _side(plant, character)
+        if side >= 0 and plant.frames:
+            planted[side, np.asarray(plant.frames)] = True
+    return planted
+
+
+def _side(plant: Footplant, character: Character) -> int:
+    """Return whether a plant is of the left foot, 0, the right one, 1, or none, −1."""
     for s, side in enumerate(SIDES):
         points = [character.contacts.get(f"{side}_{part}") for part in ("heel", "ball")]
         points += [sole[0]] if (sole := under_ankle(character, side)) is not None else []
-        for plant in plants:
-            if plant.point in points and plant.frames:
-                planted[s, np.asarray(plant.frames)] = True
-    return planted
+        if plant.point in points:
+            return s
+    return -1
 
 
 def _toe_depth(kinematics: Kinematics, character: Character, planted: NDArray, ground: Ground) -> float:
