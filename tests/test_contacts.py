@@ -631,3 +631,16 @@ def test_interpolated_ground_agrees_with_numpy(count):
     found = InterpolatedGround(places, reach).height(at)
     assert found.shape == (len(at), 1)
     np.testing.assert_allclose(found[:, 0], expected, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("frames", "stands"), [(4, False), (9, True)])
+def test_a_foot_that_turns_in_the_air_does_not_stand_on_what_the_body_passes(frames, stands):
+    """For an instant it is as still as a foot that stands, whatever the body travels; on a step it is for longer."""
+    fps, turn = 60.0, 90
+    times = [0, 60, turn, turn + frames - 1, 130, 190]
+    places = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.12, 3.0], [0.0, 0.12, 3.0], [0.0, 0.0, 6.0], [0.0, 0.0, 6.0]]
+    path = np.stack([np.interp(np.arange(191), times, axis) for axis in np.transpose(places)], axis=1)
+    body = np.stack([np.zeros(191), np.full(191, 1.0), 5.0 * np.arange(191) / fps], axis=1)
+    found = contacts_of_points(path[:, None], fps, 1.7, names=["left_ball"], body=body, ground=0.0)
+    assert found.mask("left_ball")[[30, 160]].all()
+    assert found.mask("left_ball")[turn + 1] == stands

@@ -601,7 +601,7 @@ def test_a_heel_in_the_air_does_not_carry_a_foot():
         controller.step(state, 1.0 / FPS)
     for frame in range(12):
         root, pose = state.root.copy(), state.pose.copy()
-        step = _foot_plan.FeetStep(state.now + frame / FPS, 1.0 / FPS, np.array([1.0, 0.0, 0.0, 0.0]), 1.0)
+        step = _foot_plan.FeetStep(state.now + frame / FPS, 1.0 / FPS, np.array([1.0, 0.0, 0.0, 0.0]), 1.0, 50.0)
         ground = _foot_plan.level_ground()
         _foot_plan.pose_feet(controller._feet, ground, step, state.feet, root, pose, controller._foot_scratch)
         assert state.feet.flags[0, _foot_plan.HELD] != 1
@@ -658,8 +658,11 @@ def foot_peak(motion, character):
     return np.linalg.norm(np.diff(feet, 2, axis=0), axis=2).max() * motion.fps**2
 
 
-def planned_landing(bits: dict[range, int], **changed) -> tuple[int, Controller]:
-    """Return the predicted frame in which a foot that is lifted now lands, if the blend plants it as told."""
+def planned_landing(bits: dict[range, int], shift=None, **changed) -> tuple[int, Controller]:
+    """Return the predicted frame in which a foot that is lifted now lands, if the blend plants it as told.
+
+    shift: where it is now, from the blended one.
+    """
     from footplant.live import _foot_plan
 
     controller = full()
@@ -673,6 +676,8 @@ def planned_landing(bits: dict[range, int], **changed) -> tuple[int, Controller]
     planner.limits = usual._replace(**changed)
     try:
         _foot_plan.lift(controller._feet, 0, state.now, feet, controller._foot_scratch)
+        if shift is not None:
+            feet.places[0, _foot_plan.SHIFT] = shift
         planner.swing(feet, 0, track, state.now, state.field)
     finally:
         planner.limits = usual
@@ -682,17 +687,132 @@ def planned_landing(bits: dict[range, int], **changed) -> tuple[int, Controller]
 def test_a_foot_that_is_planted_again_at_once_is_not_put_down():
     """Planted weights of a run and of a walk cross below a half: the foot swings on to its next stance."""
     again = {range(3, 20): 3, range(30, 48): 3}
-    landing, controller = planned_landing(again, most=1e9)
+    landing, controller = planned_landing(again, most=1e9, brake=1e9)
     assert controller.planner.limits.swing > 3
     assert landing == controller.planner.limits.swing  # the stance goes on for long enough after the shortest swing
-    landing, _ = planned_landing({range(3, 10): 3, range(30, 48): 3}, most=1e9)
+    landing, _ = planned_landing({range(3, 10): 3, range(30, 48): 3}, most=1e9, brake=1e9)
     assert landing == 30
     # a foot that swung before is planned anew at any time
-    landing, _ = planned_landing(again, most=1e9, swing=0)
+    landing, _ = planned_landing(again, most=1e9, brake=1e9, swing=0)
     assert landing == 3
 
 
 def test_a_landing_is_not_delayed_until_its_stance_is_nearly_over():
     lasting = full().planner.limits.lasting
-    landing, _ = planned_landing({range(20, 20 + lasting + 3): 3}, most=0.0)
+    landing, _ = planned_landing({range(20, 20 + lasting + 3): 3}, most=0.0, brake=1e9)
     assert 20 <= landing <= 22
+
+
+def test_a_landing_that_would_jolt_is_passed_over():
+    """A foot far from its blended place does not hurry to a stance that is nearly over: it swings on to the next."""
+    shift = np.array([0.0, 0.0, -0.4])
+    stances = {range(8, 20): 3, range(34, 48): 3}
+    landing, _ = planned_landing(stances, shift=shift, most=0.0, brake=1e9)
+    assert landing < 20
+    landing, _ = planned_landing(stances, shift=shift, most=0.0)
+    assert landing >= 34
+
+
+def test_a_foot_that_the_body_leaves_behind_swings_within_reach():
+    """Its path is bent towards the hip: at the end of a straight leg it would be dragged along, and jerk."""
+    from footplant.live import _foot_plan, _swing_plan
+
+    controller = full()
+    state = controller.init(begin="run")
+    for _ in range(30):
+        controller.step(state, 1.0 / FPS)
+    feet, planner = state.feet, controller.planner
+    track = controller.look_ahead(state).copy()
+    track[:, 0, 23] = 0.0
+    track[40:, 0, 23] = 3.0
+    _foot_plan.lift(controller._feet, 0, state.now, feet, controller._foot_scratch)
+    feet.places[0, _foot_plan.SHIFT], feet.places[0, _foot_plan.SPEED] = (0.0, 0.0, -0.15), (0.0, 0.0, -2.0)
+    usual = planner.limits
+    planner.limits = usual._replace(most=1e9)
+    planner.swing(feet, 0, track, state.now, state.field)
+    planner.limits = usual
+    path, length = feet.path[0, :3].copy(), planner.limits.left_leg
+    count = round(feet.times[0, _foot_plan.LENGTH] / planner.limits.interval)
+    start, end = np.zeros((3, 3)), np.zeros((3, 3))
+    for k in range(3):
+        start[:, k] = _foot_plan.quintic(path[k], 0.0)
+        end[:, k] = _foot_plan.quintic(path[k], feet.times[0, _foot_plan.LENGTH])
+    start[2] = 0.0
+    straight = np.zeros((3, 6))
+    _swing_plan.fit_path(start, end, feet.times[0, _foot_plan.LENGTH], straight)
+
+    def beyond(curve):
+        found = 0.0
+        for n in range(count // 5, count):
+            row = track[n, 0]
+            shift = [_foot_plan.quintic(curve[k], n * planner.limits.interval)[0] for k in range(3)]
+            own = np.linalg.norm(row[9:12] - row[12:15])
+            reach = max(own, _foot_plan.SOFT * length)
+            found = max(found, np.linalg.norm(row[9:12] + shift - row[12:15]) - reach)
+        return found
+
+    assert beyond(straight) > 0.02
+    assert beyond(path) < 0.2 * beyond(straight)
+
+
+def test_toes_that_leave_the_ground_bend():
+    """Where only the tip of toes that were held would sink, it is bent up, and the foot is not raised."""
+    from footplant.live import _foot_plan as kernel
+
+    controller = full()
+    state = controller.init(begin="walk")
+    while state.feet.flags[0, kernel.SWING] == 1 or state.feet.flags[0, kernel.HELD] != 2:
+        controller.step(state, 1.0 / FPS)
+    feet, scratch, tables = state.feet, controller._foot_scratch, controller._feet
+    kernel.lift(tables, 0, state.now, feet, scratch)
+    scratch.goals[0, 1] += 0.02
+    tilt = rotation.from_axis_angle(
+        np.array([feet.vectors[0, kernel.ROLL, 0], 0.0, feet.vectors[0, kernel.ROLL, 2]]), 0.9
+    )
+    scratch.goals[0, 7:] = rotation.multiply(tilt, scratch.goals[0, 7:])
+    _, tip, _ = kernel._point(tables, 0, 2, scratch)
+    assert tip < -0.005
+    step = kernel.FeetStep(state.now, 1.0 / FPS, state.planted, 1.0, 50.0)
+    before = scratch.goals[0, 1]
+    kernel._clear_ground(tables, kernel.level_ground(), step, 0, feet, scratch)
+    assert abs(scratch.goals[0, 1] - before) < 1e-6
+    assert abs(kernel._point(tables, 0, 2, scratch)[1]) < 1e-6
+    # once they follow the blended ones again, the foot is
+    scratch.goals[0, 7:] = rotation.multiply(tilt, scratch.goals[0, 7:])
+    feet.times[0, kernel.SINCE] = state.now - kernel.FOLLOW
+    kernel._clear_ground(tables, kernel.level_ground(), step, 0, feet, scratch)
+    assert scratch.goals[0, 1] > before + 0.005
+
+
+def test_a_foot_that_falls_flat_is_braked_evenly():
+    """It settles from the speed at which its ball falls, by no more than feet of the gaits accelerate."""
+    from footplant.live import _foot_plan as kernel
+
+    controller, dt, brake = full(), 1.0 / 480.0, 60.0
+    state = controller.init(begin="walk")
+    while state.feet.flags[0, kernel.SWING] == 1 or state.feet.flags[0, kernel.HELD] != 1:
+        controller.step(state, 1.0 / FPS)
+    root, pose, heights = state.root - [0.0, 0.03, 0.0], state.pose.copy(), []
+    for frame in range(40):
+        step = kernel.FeetStep(state.now + frame * dt, dt, np.array([1.0, 0.0, 0.0, 0.0]), 1.0, brake)
+        if frame == 0:
+            # the ball falls as fast as it may at this height
+            high = state.feet.places[0, kernel.SHOWN + 1, 1]
+            assert high > 0.012
+            state.feet.places[0, kernel.SHOWN + 1, 1] += dt * np.sqrt(2.0 * brake * high)
+        kernel.pose_feet(
+            controller._feet,
+            kernel.level_ground(),
+            step,
+            state.feet,
+            root.copy(),
+            pose.copy(),
+            controller._foot_scratch,
+        )
+        heights.append(state.feet.places[0, kernel.SHOWN + 1, 1])
+    heights = np.array(heights)
+    speeds = np.diff(heights) / dt
+    assert state.feet.flags[0, kernel.HELD] == 3
+    assert abs(heights[-1]) < 1e-6
+    assert speeds[0] < -0.8 * np.sqrt(2.0 * brake * heights[0])
+    assert np.abs(np.diff(speeds)).max() / dt < 1.25 * brake

@@ -233,6 +233,8 @@ def supported(
         travel[:] = [np.linalg.norm(np.ptp(body[first:last], axis=0)) for first, last in zip(start, end)]
     feet = foot >= 0
     proven = travel > np.where(feet, SUPPORT.body_travel, SUPPORT.body_travel_hand) * height
+    # for an instant, a point in the air is as still as one that stands
+    proven &= end - start >= SUPPORT.proof_time * fps
     lasting = SUPPORT.balance_time * fps
     elevation = places[:, 1] - _floor_under(places, end - start, proven & feet, feet, height, ground)
     for point in np.unique(points[feet]):  # a skeleton may have its sole too high

@@ -18,6 +18,7 @@ from footplant.live._foot_plan import (
     AFTER,
     BASE,
     BEFORE,
+    DROP,
     FIRST,
     LANDS,
     LENGTH,
@@ -49,6 +50,9 @@ from footplant.live._foot_plan import (
 
 # columns of a predicted foot
 HEEL, BALL, TIP, ANKLE, HIP, TURN, TOES, BITS = 0, 3, 6, 9, 12, 15, 19, 23
+EARLY, BENDS, LEAST_SHARE = 0.4**2 * 0.6**3, 6, 0.25
+"""Of the curve by which a path is bent into the leg's reach: its largest value, how often the frame that is farthest
+out of reach is drawn in, and the share of the curve from which a frame counts."""
 SAMPLES = 13
 """Times at which the acceleration of a path is taken."""
 
@@ -60,6 +64,8 @@ class PlanLimits(NamedTuple):
     """Seconds between predicted frames."""
     most: float
     """Metres per second squared that a correction may add."""
+    brake: float
+    """Metres per second squared; the gaits' own acceleration of feet."""
     touchdown: float
     """Metres per second."""
     touchdown_share: float
@@ -227,6 +233,7 @@ def plan_swing(feet, limits, ground, request, aims, state, track, scratch):
             best.end[0, 1] = ground_at(ground, own[later, ANKLE], own[later, ANKLE + 2])
             levels[AFTER] = best.end[0, 1]
         fit_path(start, best.end, seconds, scratch.path)
+        _stay_within(limits, foot, state, own, min(int(seconds / limits.interval), last), scratch.path)
     else:
         seconds = landing * limits.interval
         state.places[foot, :3] = best.marks
@@ -236,6 +243,7 @@ def plan_swing(feet, limits, ground, request, aims, state, track, scratch):
         levels[AFTER] = 0.5 * (best.marks[0, 1] + best.marks[1, 1])
         levels[NEED] = best.need[0]
         fit_path(start, best.end, seconds, scratch.path)
+        _stay_within(limits, foot, state, own, landing, scratch.path)
         levels[LIFT] = _clearance(limits, ground, own, scratch.path, landing, stepping)
     times[START], times[LENGTH] = now, seconds
     for k in range(3):
@@ -316,10 +324,14 @@ def _find_landing(feet, limits, ground, request, goal, state, own, scratch):
         first = max(int(goal[3] / limits.interval + 0.5), limits.shortest)
     while first < count - 2 and not _lasts(limits, own, first):
         first += 1
-    for k in range(first, min(first + limits.delay, count - 2)):
-        # a landing that is delayed has to last, too: its foot would touch the ground for some frames of a blend
-        if not _lasts(limits, own, k):
+    for k in range(first, count - 2):
+        # a landing that is delayed has to last, too: its foot would touch the ground for some frames of a blend; where
+        # none of a stance is gentle enough, the foot swings on to the next one
+        lasts = _lasts(limits, own, k)
+        if least <= limits.brake and not (lasts and k < first + limits.delay):
             break
+        if not lasts:
+            continue
         _land_at(feet, limits, ground, (foot, k), goal, state, own, scratch)
         fit_path(scratch.start, scratch.tried.end, k * limits.interval, scratch.path)
         strong = strongest(scratch.path, k * limits.interval)
@@ -405,6 +417,7 @@ def _land_on(feet, limits, ground, foot, k, place, state, own, scratch):
     tw, ux, uy, uz = (lw, lx, ly, lz) if first == 3 else (pw, px, py, pz)
     out.turn[:, :] = 0.0
     out.turn[0, 0], out.turn[0, 1], out.turn[0, 2] = log(tw, ux, uy, uz)
+    _brake_fall(limits, own, k, 0.0 if first == 3 else abs(pitched), long, out)
     rw, rx, ry, rz = multiply(tw, ux, uy, uz, row[TURN], row[TURN + 1], row[TURN + 2], row[TURN + 3])
     # toes that are level when the foot is flat
     fw, fx, fy, fz = multiply(lw, lx, ly, lz, row[TURN], row[TURN + 1], row[TURN + 2], row[TURN + 3])
@@ -447,6 +460,24 @@ def _land_on(feet, limits, ground, foot, k, place, state, own, scratch):
     end[1, 2] = kept * vz + moved * (wz - kept * vz) - vz
     end[2, 0] = end[2, 1] = end[2, 2] = 0.0
     return _reach_for(limits, foot, state, row, out)
+
+
+@jit
+def _brake_fall(limits, own, k, above, long, out):
+    """Turn a foot at its landing no faster than its other end can be braked, which is some metres above the ground.
+
+    long: metres between its ends. What its first point falls at most (`touchdown`) is braked as well.
+    """
+    a, b = own[max(k - 1, 0)], own[k + 1]
+    span = (k + 1 - max(k - 1, 0)) * limits.interval
+    dw, dx, dy, dz = multiply(
+        b[TURN], b[TURN + 1], b[TURN + 2], b[TURN + 3], a[TURN], -a[TURN + 1], -a[TURN + 2], -a[TURN + 3]
+    )
+    wx, wy, wz = log(dw, dx, dy, dz)
+    speed = long * math.sqrt(wx * wx + wy * wy + wz * wz) / span
+    allowed = max(math.sqrt(2.0 * limits.brake * above) - limits.touchdown, 0.0)
+    taken = (1.0 - min(1.0, allowed / max(speed, 1e-9))) / span
+    out.turn[1, 0], out.turn[1, 1], out.turn[1, 2] = -taken * wx, -taken * wy, -taken * wz
 
 
 @jit
@@ -498,6 +529,54 @@ def stretch(limits, foot, now, state, own):
 
 
 @jit
+def _stay_within(limits, foot, state, own, count, path):
+    """Bend a path towards the hip where the leg would be stretched more than it is blended, as far as that is gentle.
+
+    Adds b(u) = u² (1 − u)³ / `EARLY` times a vector to it: ends, their velocities and the last acceleration stay. A
+    foot that the body leaves behind would hang from a straight leg, and leave its sphere with a jerk.
+    """
+    length = limits.left_leg if foot == 0 else limits.right_leg
+    up, seconds = state.body[BASE] - state.body[DROP], count * limits.interval
+    most = limits.most * EARLY * seconds * seconds / 2.0
+    bx = by = bz = 0.0
+    for _ in range(BENDS):
+        worst, x, y, z = 1e-4, 0.0, 0.0, 0.0
+        for n in range(1, count):
+            share = _early(n / count)
+            if share < LEAST_SHARE:
+                continue
+            row, tau = own[n], n * limits.interval
+            sx, _, _ = quintic(path[0], tau)
+            sy, _, _ = quintic(path[1], tau)
+            sz, _, _ = quintic(path[2], tau)
+            dx, dy, dz = row[ANKLE] - row[HIP], row[ANKLE + 1] - row[HIP + 1], row[ANKLE + 2] - row[HIP + 2]
+            reach = max(SOFT * length, math.sqrt(dx * dx + dy * dy + dz * dz))
+            dx, dy, dz = dx + sx + share * bx, dy - up + sy + share * by, dz + sz + share * bz
+            far = math.sqrt(dx * dx + dy * dy + dz * dz)
+            if (far - reach) / share > worst:
+                worst = (far - reach) / share
+                x, y, z = dx / far, dy / far, dz / far
+        if worst <= 1e-4:
+            break
+        bx, by, bz = bx - worst * x, by - worst * y, bz - worst * z
+    size = math.sqrt(bx * bx + by * by + bz * bz)
+    if size < 1e-9:
+        return
+    share = min(1.0, most / size) / EARLY
+    for k in range(3):
+        b = share * (bx if k == 0 else by if k == 1 else bz)
+        path[k, 2] += b / seconds**2
+        path[k, 3] -= 3.0 * b / seconds**3
+        path[k, 4] += 3.0 * b / seconds**4
+        path[k, 5] -= b / seconds**5
+
+
+@jit
+def _early(u):
+    return u * u * (1.0 - u) ** 3 / EARLY
+
+
+@jit
 def _clearance(limits, ground, own, path, count, stepping):
     """Return how much higher a swing has to be lifted in its middle so that the sole clears the ground."""
     wanted, highest, deepest = limits.lift if stepping else 0.0, -1e9, 0.0
@@ -534,7 +613,9 @@ def plan_scratch() -> PlanScratch:
 
 
 def _limits():
-    return PlanLimits(0.1, 1.0, 1.0, 1.0, 1, 1, 1, 2, 2, 1, 1, 2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.0, 2.0)
+    return PlanLimits(
+        0.1, 1.0, 1.0, 1.0, 1.0, 1, 1, 1, 2, 2, 1, 1, 2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.0, 2.0
+    )
 
 
 WARMUP = {

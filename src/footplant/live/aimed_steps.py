@@ -222,7 +222,7 @@ def follow_steps(controller: Controller, state: ControllerState) -> None:
                 task.landed, task.seconds = True, float(times[kernel.SINCE])
                 task.residual = _distance(task, state.feet.places[task.foot, :2].mean(axis=0))
             if task.landed:
-                flat = stands and flags[kernel.HELD] == 3 and times[kernel.TURN_AGE] >= kernel.SETTLE
+                flat = stands and flags[kernel.HELD] == 3 and times[kernel.TURN_AGE] >= times[kernel.SETTLES]
                 if flat:
                     side = FEET[task.foot].partition("_")[0]
                     ends = [controller.place(state, f"{side}_{end}") for end in ("heel", "ball")]

@@ -126,7 +126,7 @@ class ControllerState:
         flags, ages = self.feet.flags, self.feet.times[:, kernel.TURN_AGE]
         bits = np.where(flags[:, kernel.SWING] == 1, 0, flags[:, kernel.HELD])
         # while a foot settles, its second point is not down yet
-        settles = (bits == 3) & (flags[:, kernel.FROZEN] == 1) & (ages < kernel.SETTLE)
+        settles = (bits == 3) & (flags[:, kernel.FROZEN] == 1) & (ages < self.feet.times[:, kernel.SETTLES])
         bits = np.where(settles, 1 + flags[:, kernel.ANCHOR], bits)
         # a foot without a toe joint whose heel is up rolls over its tip
         bits = np.where(self.rigid & (bits == 2), 0, bits)
@@ -250,7 +250,7 @@ class Controller:
             count=1,
             feet=FootState(
                 np.zeros((2, 8), np.int64),
-                np.zeros((2, 8)),
+                np.zeros((2, 10)),
                 np.zeros((2, 6, 6)),
                 np.zeros((2, 4, 4)),
                 np.zeros((2, 4, 3)),
@@ -281,7 +281,7 @@ class Controller:
         pose.setflags(write=False)
         forward(self._feet.parents, self._feet.offsets, root, pose, scratch.positions, scratch.turns)
         self.planner.place(state.feet, scratch, state.planted, state.now, field)
-        step = foot_plan.FeetStep(state.now, 0.0, state.planted, self.planner.far)
+        step = foot_plan.FeetStep(state.now, 0.0, state.planted, self.planner.far, self.tables.foot_acceleration)
         foot_plan.pose_feet(self._feet, field, step, state.feet, state.root, state.pose, scratch)
         return state
 
@@ -518,7 +518,7 @@ class Controller:
             state.targets, state.starts, state.steers, state.count, self.tables.fade, state.aim
         )
         playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
-        step = foot_plan.FeetStep(state.now, seconds, state.planted, self.planner.far)
+        step = foot_plan.FeetStep(state.now, seconds, state.planted, self.planner.far, self.tables.foot_acceleration)
         return foot_plan.show_frame(
             self._motions, self._feet, state.field, requests, step, playback, state.feet,
             (self._old, self._blend_scratch, self._foot_scratch), state.root, state.pose,

@@ -57,6 +57,7 @@ class FootPlanner:
         self.limits = kernel.PlanLimits(
             interval=interval,
             most=FOOT_PLAN.added_acceleration * strongest,
+            brake=strongest,
             touchdown=FOOT_PLAN.touchdown * strongest,
             touchdown_share=FOOT_PLAN.touchdown_share,
             lasting=round(FOOT_PLAN.lasting * stance / interval),
