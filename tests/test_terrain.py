@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import footplant
 from footplant import grounds, humanoid, rotation, samples
 from footplant.cli import main
 from footplant.clip import Clip
@@ -510,6 +511,18 @@ def test_toes_of_feet_as_long_as_a_tread_overhang_it_on_the_way_down(walk):
     footing = find_footing(step, (heel, ball), walk.character, FLOOR, ground)
     assert footing.support == "foot"
     assert (footing.heel[2] + 1.005 * run) % run > 0.08 * run
+
+
+@pytest.mark.parametrize("ground", ["stairs:0.17:0.29", "stairs:-0.22:0.26"])
+def test_a_squat_folds_no_leg_over_on_stairs(shared, ground):
+    clip = footplant.load(shared / "bvh/cmu/69_70.bvh")
+    result = terrain(clip, ground)
+    after = result.report.after
+    assert after is not None
+    assert after.penetration_worst < 2.0
+    assert after.jerk_ratio < 1.1
+    own, made = (humanoid.limit_violations(clip.character, motion.rotations) for motion in (clip.motion, result.motion))
+    assert (made.max(axis=0) < own.max(axis=0) + np.radians(0.5)).all()
 
 
 def test_a_foot_that_comes_down_where_it_was_is_planned_as_one_step(walk):

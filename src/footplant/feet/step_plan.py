@@ -235,9 +235,7 @@ def plan_steps(
     ]
     frames, until = _middles(whole)
     order = np.argsort(frames, kind="stable")
-    costs, heights, at, grid = _supports(
-        whole, [places[n] for n in firmest], toes[firmest], frames, travel, curve, character, ground
-    )
+    costs, heights, at, grid = _supports(steps, places, toes, parts, firmest, frames, travel, curve, character, ground)
     # one edge after the other is climbed without complaint
     rise = max((settings.running_rise if _runs(contacts, steps) else settings.rise) * leg, edge)
     chosen = _cheapest(costs[order], heights[order], at[order], grid, leg, rise)
@@ -371,33 +369,37 @@ def _runs(contacts: Contacts, steps: Sequence[Step]) -> bool:
 
 
 def _supports(
-    steps: Sequence[Step], places: Sequence[Places], toes: NDArray, frames: NDArray, travel: Travel, curve: Curve,
-    character: Character, ground: Ground,
+    steps: Sequence[Step], places: Sequence[Places], toes: NDArray, parts: NDArray, firmest: Sequence[int],
+    frames: NDArray, travel: Travel, curve: Curve, character: Character, ground: Ground,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:  # fmt: skip
-    """Return u (N, K) and ground heights (N, K) of steps along the path, their own places (N,), and all (K,).
+    """Return u (M, K) and ground heights (M, K) of planned steps along the path, their own places (M,), and all (K,).
 
-    toes: (N,) headings of the feet.
+    toes: (N,) headings of the feet. parts: (N,) which planned step each step is a part of: of them all, the part that
+    the ground supports worst counts. firmest: (M,) the part whose place and height are those of the planned step.
     """
     settings = STEP_PLAN_SETTINGS
     own = travel.distance[frames] - travel.distance[0]
-    turned, centers, lines = curve.at(own)[1], [], []
-    for step, pair, toe, frame, heading in zip(steps, places, toes, frames, turned):
-        samples = sole_samples(step, pair, character, direction(toe))[:, ::2]
-        lines.append(samples - travel.places[frame])
-        centers.append(float(lines[-1][WHOLE].mean(axis=0) @ direction(heading)))
-    at = own + np.array(centers)
+    turned = curve.at(own)[1]
+    lines = [
+        sole_samples(step, pair, character, direction(toe))[:, ::2] - travel.places[frames[part]]
+        for step, pair, toe, part in zip(steps, places, toes, parts)
+    ]
+    at = own + [float(lines[n][WHOLE].mean(axis=0) @ ahead) for n, ahead in zip(firmest, direction(turned))]
     low, high = at.min() - 0.3, at.max() + 0.3
     spacing = max(settings.spacing, (high - low) / settings.most_places)
     grid = np.arange(low, high + spacing, spacing)
-    costs, heights = np.empty((len(steps), len(grid))), np.empty((len(steps), len(grid)))
-    for number, line in enumerate(lines):
-        to, headings = curve.at(own[number] + grid - at[number])
-        turn = headings - turned[number]
+    costs, heights = np.zeros((len(frames), len(grid))), np.empty((len(frames), len(grid)))
+    for number, (line, part) in enumerate(zip(lines, parts)):
+        to, headings = curve.at(own[part] + grid - at[part])
+        turn = headings - turned[part]
         cosine, sine = np.cos(turn)[:, None], np.sin(turn)[:, None]
         x = cosine * line[:, 0] + sine * line[:, 1]
         z = cosine * line[:, 1] - sine * line[:, 0]
         height = ground.height(to[:, None] + np.stack([x, z], axis=2))
-        costs[number], heights[number] = _support_costs(height, line, character)
+        cost, level = _support_costs(height, line, character)
+        costs[part] = np.maximum(costs[part], cost)
+        if number == firmest[part]:
+            heights[part] = level
     return costs, heights, at, grid
 
 
