@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import footplant
 from footplant import io, rotation, samples
-from footplant.blending.common_character import on_one_character
+from footplant.blending.common_character import carry_heading, on_one_character
 from footplant.blending.compose import RootPath, root_reference
 from footplant.cli import main
 from footplant.cli.drive import load_controller
@@ -28,7 +28,7 @@ from footplant.live.script import Order, drive, held_intervals, parse_script
 from footplant.live.tables import GAIT, ONCE, as_motion
 from footplant.motion import Motion
 from footplant.quality.measure import measure
-from footplant.skeleton import Point
+from footplant.skeleton import Point, Skeleton
 from thorough import thorough
 
 FPS = 60.0
@@ -753,6 +753,29 @@ def test_a_foot_that_the_body_leaves_behind_swings_within_reach():
 
     assert beyond(straight) > 0.02
     assert beyond(path) < 0.2 * beyond(straight)
+
+
+def test_a_joint_above_the_hips_turns_with_them():
+    """Hips may hang from a joint on the floor that never turns: headings are told, and bodies stay as posed."""
+    clip = footplant.load("sample:turn-left")
+    skeleton, motion = clip.character.skeleton, clip.motion
+    below = Skeleton(
+        ["floor", *skeleton.names],
+        [-1, 0, *(parent + 1 for parent in skeleton.parents[1:])],
+        np.concatenate([[[0.0, 0.0, 0.0], [0.0, 0.9, 0.0]], skeleton.offsets[1:]]),
+    )
+    own = clip.character.require_roles()
+    joints = {role: tuple(joint + 1 for joint in part) for role, part in own.joints.items()}
+    character = footplant.Character(below, roles=replace(own, joints=joints, reference=None))
+    rest = np.tile([1.0, 0.0, 0.0, 0.0], (len(motion), 1, 1))
+    hung = Motion(below, motion.root - [0.0, 0.9, 0.0], np.concatenate([rest, motion.rotations], axis=1), motion.fps)
+    found = carry_heading(replace(clip, motion=hung, character=character, layout=None))
+    before, after = Kinematics(hung).positions[:, 1:], Kinematics(found.motion).positions[:, 1:]
+    assert np.abs(before - after).max() < 1e-9
+    turned = RootPath.of(motion, root_reference(clip.character)).heading
+    told = RootPath.of(found.motion, root_reference(character)).heading
+    assert np.ptp(turned) > 0.5
+    assert np.abs(np.diff(turned) - np.diff(told)).max() < 1e-6
 
 
 def test_toes_that_leave_the_ground_bend():

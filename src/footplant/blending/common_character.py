@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from footplant import humanoid, rotation
 from footplant.clip import Clip
 from footplant.contacts.detection import FEET, Contacts, find_contacts
 from footplant.contacts.stillness import lead_in_frames
@@ -52,6 +53,35 @@ def on_one_character(
             clip = replace(clip, motion=motion, character=target)
         found.append(clip)
     return tuple(found)
+
+
+def carry_heading(clip: Clip) -> Clip:
+    """Return a clip whose joint 0 turns with the hips, where it is a joint of its own above them; bodies stay as posed.
+
+    Joints on the floor that hips hang from do not turn in captures and retargeted clips: nothing would tell headings.
+    """
+    roles, skeleton = clip.character.require_roles(), clip.character.skeleton
+    chain = [roles["hips"]]
+    while skeleton.parents[chain[0]] > 0:
+        chain.insert(0, int(skeleton.parents[chain[0]]))
+    if roles["hips"] == 0 or (skeleton.parents == 0).sum() != 1:
+        return clip
+    motion, upright = clip.motion, humanoid.reference_pose(skeleton, roles)
+    turns, reference = motion.rotations[:, 0], upright[0]
+    for joint in chain:
+        turns = rotation.multiply(turns, motion.rotations[:, joint])
+        reference = rotation.multiply(reference, upright[joint])
+    turned = rotation.unroll(rotation.multiply(turns, rotation.inverse(reference)))
+    heading = np.unwrap(2.0 * np.arctan2(turned[:, 2], turned[:, 0]))
+    root = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], heading), upright[0])
+    rotations, below = np.array(motion.rotations), chain[0]
+    rotations[:, 0] = root
+    rotations[:, below] = rotation.multiply(
+        rotation.inverse(root), rotation.multiply(motion.rotations[:, 0], motion.rotations[:, below])
+    )
+    offset = np.broadcast_to(skeleton.offsets[below], (len(motion), 3))
+    moved = rotation.rotate(motion.rotations[:, 0], offset) - rotation.rotate(root, offset)
+    return replace(clip, motion=replace(motion, root=motion.root + moved, rotations=rotation.normalize(rotations)))
 
 
 def contacts_of(clip: Clip) -> Contacts | None:

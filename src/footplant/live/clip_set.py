@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.blending.common_character import on_one_character
+from footplant.blending.common_character import carry_heading, on_one_character
 from footplant.blending.compose import RootPath, root_reference
 from footplant.blending.distance import clouds, distances
 from footplant.blending.loops import find_loop
@@ -70,7 +70,8 @@ def drive_set(
     if not loaded:
         raise MotionError("expected at least one clip, got none")
     target = loaded[0].character if character is None else as_character(character)
-    named = dict(zip(unique_names(loaded), on_one_character(loaded, target, balance=False)))
+    together = on_one_character(loaded, target, balance=False)
+    named = dict(zip(unique_names(loaded), (carry_heading(clip) for clip in together)))
     known = {name: examine(clip, fade) for name, clip in named.items()}
     controller = build_controller(sort_clips(known, fade=fade), named, target)
     # transitions may have to be longer than asked for: actions begin and end upright for as long

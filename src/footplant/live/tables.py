@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.blending.common_character import contacts_of, floor_level, on_one_character
+from footplant.blending.common_character import carry_heading, contacts_of, floor_level, on_one_character
 from footplant.blending.compose import RootPath, root_reference, rotate_on_floor
 from footplant.blending.distance import align, clouds, distances, joint_weights
 from footplant.blending.loops import cut_loop, find_loop, loop_contacts
@@ -120,7 +120,7 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
         raise MotionError(
             f"expected a character with heels and balls of the feet, {character.name!r} lacks {missing[0]}"
         )
-    clips = {name: on_one_character([clip], character, balance=False)[0] for name, clip in clips.items()}
+    clips = {name: carry_heading(on_one_character([clip], character, balance=False)[0]) for name, clip in clips.items()}
     loops: dict[str, Clip] = {}
     contacts: dict[str, Contacts | None] = {}
     for name, gait in spec.gaits.items():
