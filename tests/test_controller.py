@@ -726,7 +726,7 @@ def test_a_foot_that_the_body_leaves_behind_swings_within_reach():
     track[:, 0, 23] = 0.0
     track[40:, 0, 23] = 3.0
     _foot_plan.lift(controller._feet, 0, state.now, feet, controller._foot_scratch)
-    feet.places[0, _foot_plan.SHIFT], feet.places[0, _foot_plan.SPEED] = (0.0, 0.0, -0.15), (0.0, 0.0, -2.0)
+    feet.places[0, _foot_plan.SHIFT], feet.places[0, _foot_plan.SPEED] = (0.0, 0.0, -0.08), (0.0, 0.0, -1.0)
     usual = planner.limits
     planner.limits = usual._replace(most=1e9)
     planner.swing(feet, 0, track, state.now, state.field)

@@ -50,9 +50,10 @@ from footplant.live._foot_plan import (
 
 # columns of a predicted foot
 HEEL, BALL, TIP, ANKLE, HIP, TURN, TOES, BITS = 0, 3, 6, 9, 12, 15, 19, 23
-EARLY, BENDS, LEAST_SHARE = 0.4**2 * 0.6**3, 6, 0.25
+EARLY, BENDS, LEAST_SHARE, MOST_BENT = 0.4**2 * 0.6**3, 6, 0.25, 0.15
 """Of the curve by which a path is bent into the leg's reach: its largest value, how often the frame that is farthest
-out of reach is drawn in, and the share of the curve from which a frame counts."""
+out of reach is drawn in, the share of the curve from which a frame counts, and leg lengths by which it is bent at
+most: more would tuck the foot up to the hip where the blended leg is bent later in the swing."""
 SAMPLES = 13
 """Times at which the acceleration of a path is taken."""
 
@@ -537,7 +538,7 @@ def _stay_within(limits, foot, state, own, count, path):
     """
     length = limits.left_leg if foot == 0 else limits.right_leg
     up, seconds = state.body[BASE] - state.body[DROP], count * limits.interval
-    most = limits.most * EARLY * seconds * seconds / 2.0
+    most = min(limits.most * EARLY * seconds * seconds / 2.0, MOST_BENT * length)
     bx = by = bz = 0.0
     for _ in range(BENDS):
         worst, x, y, z = 1e-4, 0.0, 0.0, 0.0
