@@ -87,8 +87,13 @@ def _left(kinematics: Kinematics, character: Character) -> NDArray:
 def _upright(kinematics: Kinematics, character: Character) -> NDArray:
     """Return how upright a trunk is (F,), from 1 to 0 where it is level or upside down: what leaning it changes."""
     roles, places = character.require_roles(), kinematics.positions
+    top = [roles[role] for role in ("neck", "head") if role in roles][:1]
+    # robots without a neck have shoulders
+    top = top or [roles[role] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
+    if not top:
+        return np.ones(len(places))
     hips = 0.5 * (places[:, roles["left_upper_leg"]] + places[:, roles["right_upper_leg"]])
-    trunk = places[:, roles["neck" if "neck" in roles else "head"]] - hips
+    trunk = places[:, top].mean(axis=1) - hips
     return np.clip(trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=1), 1e-9), 0.0, 1.0)
 
 

@@ -310,8 +310,9 @@ def _patch(character: Character, known: _Known, part: str) -> _Patch:
     order = [number for members in clusters for number in members]
     anchor = _anchor(known.roles, part)
     reach = 1.15 * float(np.linalg.norm(places - rest[anchor], axis=1).max())
+    depths = np.minimum(depths, reach)[order]
     known.patches[part] = _Patch(
-        tuple(influences[n] for n in order), tuple(outward[n] for n in order), tuple(depths[order].tolist()),
+        tuple(influences[n] for n in order), tuple(outward[n] for n in order), tuple(depths.tolist()),
         tuple(map(len, clusters)), begin, width, anchor, reach,
     )  # fmt: skip
     return known.patches[part]
