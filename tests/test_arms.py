@@ -410,21 +410,6 @@ def test_hands_leave_the_ground_after_they_were_deep_in_it():
         assert lowest_of_hand(found.motion, side)[70:95].min() > low - 0.02
 
 
-def test_fingers_belong_to_a_hand_however_large_it_is_and_things_in_it_do_not():
-    target, parts = character("mannequin"), np.array(body_shell.vertex_parts(character("mannequin")))
-    skin, wrist = target.skin, target.require_roles()["left_hand"]
-    assert skin is not None
-    own, place = parts == "left_hand", target.skeleton.rest_world[0][wrist]
-    vertices = np.array(skin.vertices)
-    vertices[own] = place + 4.0 * (vertices[own] - place)
-    large = replace(target, skin=replace(skin, vertices=vertices))
-    far = own & (np.linalg.norm(vertices - place, axis=1) > 0.3)
-    assert far.sum() > 20
-    assert not body_shell._near_wrist(large, wrist, parts)[far].any()
-    parts[far] = "left_index"
-    assert body_shell._near_wrist(large, wrist, parts)[far].all()
-
-
 def test_places_that_are_asked_for_are_kept_on_the_ground():
     motion, ground, plants = leaning(0.04)
     own = [Kinematics(motion).point(plant.point)[0] for plant in plants]

@@ -67,7 +67,9 @@ class ShellSettings:
     9 of them, 45 mm with 12, 12 mm with 18 and 9 mm with 24 (but for one walk on CesiumMan); with 24, hands that rest
     on the body are 14 mm off it in the median instead of 10, and characters with fingers take 4 % longer."""
     hand_reach: float = 0.16
-    """Distance from the wrist up to which a vertex belongs to the hand and not to a thing that it holds."""
+    """Distance from the wrist up to which a vertex belongs to the hand and not to a thing that it holds. With all
+    of the fingers, samples of large hands are farther apart: a robot's arms are 42 instead of 14 and 19 mm in its trunk
+    (13_01 and 61_01 on RobotExpressive), fingertips of a cartwheel 23 instead of 46 mm deep (49_06, DinoKid)."""
     forearm: tuple[float, ...] = (0.2, 0.45, 0.7, 0.95)
     """Fractions of the forearm at which spheres are centred."""
     elbow: float = 0.25
@@ -221,7 +223,7 @@ def _of_part(character: Character, known: _Known, part: str) -> NDArray | None:
         return own
     wrist = known.roles.get(f"{part.partition('_')[0]}_hand")
     if part.endswith("_hand") and wrist is not None:
-        own = np.isin(known.bare, _roles_of(part)) & _near_wrist(character, wrist, known.bare)
+        own = np.isin(known.bare, _roles_of(part)) & _near_wrist(character, wrist)
     if attached is not None and (own & ~attached).sum() >= 16:
         own &= ~attached
     return own
@@ -271,13 +273,9 @@ def _from_wrist(character: Character, wrist: int) -> NDArray:
     return np.linalg.norm(character.skin.vertices @ bind[:3, :3].T + bind[:3, 3], axis=1)
 
 
-def _near_wrist(character: Character, wrist: int, parts: NDArray) -> NDArray:
-    """Return which vertices (V,) are near enough to a wrist to belong to the hand and not to a thing that it holds.
-
-    parts: (V,) their roles. Those of fingers are of the hand, however long: large hands of small characters are.
-    """
-    fingers = np.isin(parts, [f"{side}_{finger}" for side in SIDES for finger in FINGERS])
-    return fingers | (_from_wrist(character, wrist) < SHELL.hand_reach * character.height)
+def _near_wrist(character: Character, wrist: int) -> NDArray:
+    """Return which vertices (V,) are near enough to a wrist to belong to the hand and not to a thing that it holds."""
+    return _from_wrist(character, wrist) < SHELL.hand_reach * character.height
 
 
 def _patch(character: Character, known: _Known, part: str) -> _Patch:
@@ -712,7 +710,7 @@ def _hand_points(character: Character, parts: NDArray, side: str) -> list[tuple[
     skin, roles = character.skin, character.require_roles()
     assert skin is not None
     names = [f"{side}_hand", *(f"{side}_{finger}" for finger in FINGERS)]
-    own = np.flatnonzero(np.isin(parts, names) & _near_wrist(character, roles[f"{side}_hand"], parts))
+    own = np.flatnonzero(np.isin(parts, names) & _near_wrist(character, roles[f"{side}_hand"]))
     if len(own) < 8:
         return None
     # from the tip of a finger on: what lies next to the first point gets no other
