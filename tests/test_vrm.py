@@ -290,6 +290,38 @@ def test_a_motion_on_a_character_keeps_its_file(tmp_path, version):
     )
 
 
+@pytest.mark.parametrize("version", ["0", "1"])
+@pytest.mark.parametrize("suffix", [".glb", ".gltf"])
+def test_a_glb_walks_where_the_motion_does(tmp_path, version, suffix):
+    """VRM 0.x faces −z in its own files alone: readers that know no VRM find every node where our kinematics does."""
+    clip = footplant.load(write(tmp_path, version))
+    walk = edited(replace(clip, motion=rest_motion(clip.motion.skeleton, 8, 30.0), name="walk"))
+    walk = replace(walk, motion=replace(walk.motion, root=walk.motion.root + np.linspace([0, 0, 0], [0.3, 0, 2.0], 8)))
+    out = footplant.save(tmp_path / f"out{suffix}", walk)
+    plain = json.loads(out.read_bytes()) if suffix == ".gltf" else document(out)
+    for key in ("extensions", "extensionsUsed"):
+        plain.pop(key, None)
+    blank = tmp_path / "plain.gltf"
+    data = chunks(out.read_bytes())[1][1] if suffix == ".glb" else b""
+    if data:
+        (tmp_path / "data.bin").write_bytes(data)
+        plain["buffers"][0]["uri"] = "data.bin"
+    blank.write_text(json.dumps(plain))
+    ours, theirs = named_joints(walk.motion), named_joints(footplant.load(blank).motion)
+    for name in ("leftFoot_node", "rightHand_node", "joint_a"):
+        np.testing.assert_allclose(theirs[name], ours[name], atol=1e-6)
+    # read again with its bone map, it is the same motion, and a .vrm file made from it faces −z again
+    again = footplant.load(out)
+    assert again.conversion.facing == "z"
+    np.testing.assert_allclose(Kinematics(again.motion).positions, Kinematics(walk.motion).positions, atol=1e-6)
+    back = footplant.load(footplant.save(tmp_path / "back.vrm", edited(again)))
+    assert back.conversion.facing == clip.conversion.facing
+    np.testing.assert_allclose(Kinematics(back.motion).positions, Kinematics(edited(again).motion).positions, atol=1e-6)
+    third = footplant.load(footplant.save(tmp_path / "third.glb", edited(back)))
+    assert third.conversion.facing == "z"
+    np.testing.assert_allclose(Kinematics(third.motion).positions, Kinematics(edited(back).motion).positions, atol=1e-6)
+
+
 def test_an_edited_animation_keeps_expressions_and_gaze(tmp_path):
     clip = footplant.load(write(tmp_path, "a"))
     moved = edited(clip)

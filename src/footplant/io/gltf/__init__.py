@@ -115,7 +115,7 @@ def _raw_character(
         take_notes=lambda number: found.get(number, ()),
         scale=1.0,
         up="y",
-        facing=None if bones is None else bones.facing,
+        facing=source.facing if own_bones else None if bones is None else bones.facing({}),
         skin=skin,
         roles=None if own_bones is None else _roles(own_bones, joints, skeleton),
         source=source,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from numpy.typing import NDArray
+
 from footplant.humanoid.bones import BONES, RENAMED, REQUIRED
 from footplant.io.gltf.animation import Animation
 from footplant.io.gltf.document import Document
@@ -29,10 +31,16 @@ class HumanBones:
     nodes: Mapping[str, int]
     """Bone → node, in the order of BONES; empty for a VRM file that maps no bones."""
 
-    @property
-    def facing(self) -> str:
-        """The forward axis of the character at rest: −z in VRM 0.x, +z in VRM 1.0."""
-        return "-z" if self.extension == MODEL_0 else "z"
+    def facing(self, places: Mapping[int, NDArray]) -> str:
+        """Return the forward axis of the character at rest: −z in VRM 0.x, +z in VRM 1.0.
+
+        places: node → position (3,) at rest. A VRM 0.x character in a scene that was turned, as in the .glb files that
+        Footplant writes, has its left leg on the side of +x, and faces +z.
+        """
+        if self.extension != MODEL_0:
+            return "z"
+        left, right = (places.get(self.nodes.get(bone, NO_NODE)) for bone in ("leftUpperLeg", "rightUpperLeg"))
+        return "z" if left is not None and right is not None and (left - right)[0] > abs((left - right)[2]) else "-z"
 
     @property
     def roles(self) -> dict[str, tuple[int, ...]]:

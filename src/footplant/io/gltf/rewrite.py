@@ -19,7 +19,7 @@ from footplant.atomic import write_atomic
 from footplant.clip import Clip, Take
 from footplant.io.file_space import in_file_space
 from footplant.io.gltf.animation import SETTINGS, Animation, list_takes, read_motion
-from footplant.io.gltf.bones import ANIMATION, HumanBones
+from footplant.io.gltf.bones import ANIMATION, MODEL_0, HumanBones
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.pack import Packer
 from footplant.io.gltf.read_looks import read_looks
@@ -28,6 +28,9 @@ from footplant.io.source import PackedSource
 from footplant.looks import Looks
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Skeleton
+
+_TURN = "turned to face +z"
+"""Name of the node that turns a VRM 0.x character in a .glb file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,13 @@ class GltfSource:
     def document(self) -> Document:
         """The file."""
         return self.scene.document
+
+    @property
+    def facing(self) -> str | None:
+        """The forward axis of the character at rest, if the file states its human bones."""
+        if self.bones is None:
+            return None
+        return self.bones.facing(dict(zip(self.joints.nodes, self.skeleton.rest_world[0], strict=True)))
 
     @property
     def takes(self) -> tuple[Take, ...]:
@@ -109,7 +119,8 @@ def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_ta
         for motion, original in zip(motions, originals, strict=True)
     ]
     stays = keep or len(existing) <= 1 or {id(original) for original in originals} >= {*map(id, source.animations)}
-    if all(unchanged) and stays and can_copy(source.document, packer):
+    turn = _must_turn(packer.path, source)
+    if all(unchanged) and stays and not turn and can_copy(source.document, packer):
         write_atomic(path, source.document.data)
         return
     written, new = list(existing) if keep or (all(unchanged) and not own) else [], []
@@ -130,7 +141,38 @@ def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_ta
         packer.json["animations"] = written
     if not all(unchanged):
         free_matrices(packer, source)
+    if turn:
+        _turn_scenes(packer)
     packer.write()
+
+
+def _must_turn(path: Path, source: GltfSource) -> bool:
+    """Return whether a scene must be turned: VRM 0.x characters face −z in .vrm files, and +z in all others."""
+    if source.bones is None or source.bones.extension != MODEL_0:
+        return False
+    return (source.facing == "-z") != (path.suffix.lower() == ".vrm")
+
+
+def _turn_scenes(packer: Packer) -> None:
+    """Turn everything by half a turn about y, by a node above each scene's roots; remove that node if it is there."""
+    nodes = packer.json["nodes"]
+    scenes = packer.json.setdefault("scenes", [])
+    if not scenes:
+        below = {child for node in nodes for child in node.get("children", ())}
+        scenes.append({"nodes": [number for number in range(len(nodes)) if number not in below]})
+        packer.json.setdefault("scene", 0)
+    above: dict[int, int] = {}
+    for scene in scenes:
+        roots = scene.get("nodes") or []
+        if len(roots) == 1 and nodes[roots[0]].get("name") == _TURN:
+            # the node stays, alone, as others are known by their numbers
+            scene["nodes"] = nodes[roots[0]].pop("children", [])
+            continue
+        free = [root for root in roots if root not in above]
+        if free:
+            turned = packer.append("nodes", {"name": _TURN, "rotation": [0.0, 1.0, 0.0, 0.0], "children": free})
+            above |= dict.fromkeys(free, turned)
+        scene["nodes"] = sorted({above[root] for root in roots})
 
 
 def _animation(
