@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from footplant import Kinematics, MotionError, samples
+from footplant.constraints import Position
 from footplant.contacts.detection import find_contacts
 from footplant.contacts.stillness import lead_in_frames
 from footplant.curves import circle
+from footplant.edits.drag import begin
+from footplant.edits.fit import fit
 from footplant.edits.morph import morph
 from footplant.edits.path import bend
 from footplant.edits.retarget import retarget
@@ -18,6 +21,7 @@ from footplant.edits.terrain import terrain
 from footplant.feet.lead_in import contacts_after_lead_in, join_lead_in, split_lead_in
 from footplant.geometry import Plane
 from footplant.motion import concatenate, rest_motion
+from footplant.problem import Status
 
 WALK = samples.load("walk")
 LEAD = 3
@@ -92,3 +96,36 @@ def test_edits_keep_or_drop_a_lead_in(name):
     assert any("dropped" in note for note in dropped.report.notes)
     with pytest.raises(MotionError, match="expected lead_in to be one of keep, drop, got 'ease'"):
         edit(ADDED, lead_in="ease")
+
+
+def raised_palm(frame: int) -> Position:
+    """A position of the left palm 20 cm above where it is in a frame."""
+    palm = ADDED.character.contacts["left_palm"]
+    target = Kinematics(ADDED.motion).point(palm)[frame] + [0.0, 0.2, 0.0]
+    return Position(point=palm, target=target, frames=(frame,))
+
+
+def test_fits_leave_a_lead_in_as_it_is_unless_it_is_constrained():
+    goal = raised_palm(LEAD + 2)
+    kept, dropped = fit(ADDED, [goal]), fit(ADDED, [goal], lead_in="drop")
+    assert kept.status is Status.SOLVED
+    np.testing.assert_array_equal(kept.motion.rotations[:LEAD], ADDED.motion.rotations[:LEAD])
+    np.testing.assert_array_equal(kept.motion.root[:LEAD], ADDED.motion.root[:LEAD])
+    assert any("kept as it is" in note for note in kept.report.notes)
+    np.testing.assert_array_equal(dropped.motion.rotations, kept.motion.rotations[LEAD:])
+    assert any("dropped" in note for note in dropped.report.notes)
+    inside = fit(ADDED, [raised_palm(LEAD - 1)], lead_in="drop")
+    assert len(inside.motion) == len(ADDED.motion)
+    assert inside.report.constraints[0].met
+
+
+def test_drags_leave_a_lead_in_as_it_is_unless_it_is_dragged():
+    editing, goal = begin(ADDED), raised_palm(LEAD + 2)
+    dragged = editing.drag(LEAD + 2, goal.point, goal.target[0])
+    assert dragged.error() < 0.001
+    np.testing.assert_array_equal(dragged.motion.rotations[:LEAD], ADDED.motion.rotations[:LEAD])
+    turned = editing.turn(LEAD + 2, "head", [1.0, 0.1, 0.0, 0.0])
+    np.testing.assert_array_equal(turned.motion.rotations[:LEAD], ADDED.motion.rotations[:LEAD])
+    goal = raised_palm(LEAD - 1)
+    inside = editing.drag(LEAD - 1, goal.point, goal.target[0])
+    assert inside.error() < 0.001

@@ -8,7 +8,7 @@ import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
-from footplant.cli.options import spread
+from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.solving import Exact, ResultOptions, further_constraints, solving
 
 
@@ -29,6 +29,7 @@ def fit(
     keep_plants: Annotated[
         bool, typer.Option("--keep-plants/--free-plants", help="Keep the clip's own footplants, or release them.")
     ] = True,
+    lead_in: LeadInOption = "keep",
     reading: ReadOptions,
     result: ResultOptions,
 ) -> None:
@@ -43,11 +44,14 @@ def fit(
     from footplant.solve.methods import method_of
 
     method_of(method)
+    wish = lead_in_option(lead_in)
     if ik not in ("auto", "hybrid", "numeric"):
         raise FormatError(f"expected an ik among auto, hybrid, numeric; got {ik!r}")
     result.check(file)
     clip = load_clip(file, reading)
     wanted = further_constraints(constraints, clip, clip.character)
     with solving("fitting") as progress:
-        solution = solve(clip, wanted, method=method, ik=ik, exact=exact, keep_plants=keep_plants, progress=progress)
+        solution = solve(
+            clip, wanted, method=method, ik=ik, exact=exact, keep_plants=keep_plants, lead_in=wish, progress=progress
+        )
     result.deliver(solution, verb="fit", file=file, notes=clip.notes, constraint_file=constraints)

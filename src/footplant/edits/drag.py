@@ -24,6 +24,7 @@ from footplant.contacts.detection import FEET, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.feet.kept_plants import own_plants
+from footplant.feet.lead_in import join_lead_in, lead_in_beside
 from footplant.feet.planting import can_plant, plant_feet
 from footplant.feet.soles import flatten_toes
 from footplant.kinematics import Kinematics
@@ -191,9 +192,11 @@ def begin(
 ) -> Manipulation:
     """Start the direct manipulation of a clip. Its footplants are detected and kept, unless `keep_plants` is off.
 
-    Constraints are solved once for the whole motion; each edit then solves its own window only.
+    Constraints are solved once for the whole motion; each edit then solves its own window only. A lead-in (a T-pose
+    before the motion) stays as it is, unless a constraint holds in it or one of its frames is edited.
     """
-    motion, character = clip if isinstance(clip, tuple) else (clip.motion, clip.character)
+    clip = Clip(*clip, name="clip") if isinstance(clip, tuple) else clip
+    motion, character, lead = clip.motion, clip.character, lead_in_beside(constraints, clip)
     settled, _ = settle(constraints, Kinematics(motion))
     has_feet = any(name in character.contacts for name in FEET)
     ground = find_contacts((motion, character)).ground if has_feet else None
@@ -208,7 +211,9 @@ def begin(
     ik, _ = choose_ik(motion, character, settled)
     refuse_unsupported("direct manipulation", ik, settled)
     solved = Hierarchical(ik=ik).solve(Problem(motion, character, tuple(settled)), progress).motion
-    return Manipulation(character, posing_ik(solved, character, ground, settled), (EditState(solved, tuple(settled)),))
+    solved = join_lead_in(clip.motion[:lead], solved[lead:], character, None)
+    state = EditState(solved, tuple(settled), lead=lead)
+    return Manipulation(character, posing_ik(solved, character, ground, settled), (state,))
 
 
 def _planted(

@@ -14,8 +14,17 @@ import numpy as np
 
 from footplant.constraints import Constraint, Footplant, Position
 from footplant.constraints.body import entered_notes
-from footplant.contacts.detection import FEET, Contacts, find_contacts
+from footplant.contacts.detection import FEET, Contacts
 from footplant.feet.kept_plants import plants_to_keep
+from footplant.feet.lead_in import (
+    LeadIn,
+    contacts_after_lead_in,
+    dropped_lead_in,
+    join_lead_in,
+    lead_in_beside,
+    lead_in_note,
+    require_lead_in,
+)
 from footplant.feet.sole_correction import lift_soles_for_fit
 from footplant.io.constraint_files import read_constraints
 from footplant.kinematics import Kinematics
@@ -38,6 +47,7 @@ def fit(
     exact: bool = True,
     keep_plants: bool = True,
     contacts: Contacts | None = None,
+    lead_in: LeadIn = "keep",
     progress: Progress | None = None,
 ) -> Result:
     """Return the clip's motion with the smallest change that meets the constraints.
@@ -49,19 +59,22 @@ def fit(
     near the constraints, at a lower priority, so that pulling a hand does not drag the feet; a foot that is itself
     constrained is released meanwhile. contacts: the clip's contacts if they are already known. Spacetime solves for the
     places of footplants that have none; other methods fix them at their mean position. An arm that a position takes
-    into the body is told in a note.
+    into the body is told in a note. lead_in: "keep" a T-pose before the motion as it is, or "drop" it; where a
+    constraint is to hold in it, it is part of the motion.
     """
     clip = as_clip(clip)
+    require_lead_in(lead_in)
     motion, character = clip.motion, clip.character
     if isinstance(constraints, str | Path):
         constraints = read_constraints(constraints, character, frames=len(motion), fps=motion.fps)
+    lead = lead_in_beside(constraints, clip)
     settled, notes = settle(constraints, Kinematics(motion))
     placed = settled
     if method == "spacetime" or isinstance(method, Spacetime):
         settled, notes = list(constraints), []
     has_feet = any(name in character.contacts for name in FEET)
     if contacts is None and has_feet:
-        contacts = find_contacts(clip)
+        contacts = contacts_after_lead_in(None, clip, lead)
     kept: tuple[Footplant, ...] = ()
     if keep_plants and contacts is not None:
         kept, freed = plants_to_keep(contacts, character, settled, motion.fps)
@@ -75,6 +88,9 @@ def fit(
             notes += [why] if why and method != "spacetime" else []
         method = method_of(method, exact=exact, ik=chosen)
     solution = method.solve(problem, progress)
+    if lead:
+        joined = join_lead_in(motion[:lead], solution.motion[lead:], character, None)
+        solution = replace(solution, motion=joined).noted(lead_in_note(lead, lead_in, placed=False))
     if contacts is not None:
         if not _keeps_ground(method):
             solution = lift_soles_for_fit(solution, problem, method, contacts.ground)
@@ -93,7 +109,7 @@ def fit(
         for frame in goal.held_rows(np.arange(len(motion)), motion.fps).tolist()
     ]
     notes += entered_notes(character, motion, solution.motion, goals)
-    return Result.of(clip, solution.noted(*notes), source=clip)
+    return Result.of(clip, dropped_lead_in(solution.noted(*notes), lead, lead_in), source=clip)
 
 
 def _keeps_ground(method: Method) -> bool:

@@ -7,12 +7,14 @@ motion = join_lead_in(lead, motion, character, ground)  # or leave them out
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 
 from footplant.clip import Clip
+from footplant.constraints import Constraint
 from footplant.contacts.detection import Contacts, find_contacts, known_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.stillness import lead_in_frames
@@ -47,13 +49,19 @@ def contacts_after_lead_in(contacts: Contacts | None, clip: Clip, lead: int, *, 
     return find_contacts((clip.motion[lead:], clip.character), hands=hands).delayed(lead)
 
 
-def join_lead_in(lead: Motion, motion: Motion, character: Character, ground: Ground) -> Motion:
-    """Return the motion with lead-in frames of the same skeleton before it, each moved vertically to the ground."""
+def lead_in_beside(constraints: Sequence[Constraint], clip: Clip) -> int:
+    """Return the number of lead-in frames of a clip; 0 where a constraint is to hold at one of them."""
+    lead = lead_in_frames(clip)
+    return 0 if any(held.frames is None or any(frame < lead for frame in held.frames) for held in constraints) else lead
+
+
+def join_lead_in(lead: Motion, motion: Motion, character: Character, ground: Ground | None) -> Motion:
+    """Return the motion with lead-in frames of the same skeleton before it, moved vertically to a ground if any."""
     character.require_fit(motion.skeleton)
     if not len(lead):
         return motion
     character.require_fit(lead.skeleton)
-    parts = (on_ground(lead, character, ground), motion)
+    parts = (lead if ground is None else on_ground(lead, character, ground), motion)
     root, rotations = (np.concatenate([getattr(part, key) for part in parts]) for key in ("root", "rotations"))
     offsets = None
     if lead.offsets is not None or motion.offsets is not None:
@@ -67,10 +75,10 @@ def join_lead_in(lead: Motion, motion: Motion, character: Character, ground: Gro
     return replace(motion, root=root, rotations=rotations, offsets=offsets)
 
 
-def lead_in_note(lead: int, wish: LeadIn) -> str:
-    """Return what to tell about a lead-in of at least one frame."""
+def lead_in_note(lead: int, wish: LeadIn, *, placed: bool = True) -> str:
+    """Return what to tell about a lead-in of at least one frame. placed: whether it was placed on the ground."""
     what = "the first frame is" if lead == 1 else f"the first {lead} frames are"
-    done = {"keep": "kept, and placed on the ground", "drop": "dropped"}[wish]
+    done = {"keep": "kept, and placed on the ground" if placed else "kept as it is", "drop": "dropped"}[wish]
     return f"{what} a lead-in pose (a T-pose): {done}"
 
 

@@ -61,6 +61,8 @@ class EditState:
     constraints: tuple[Constraint, ...]
     """The constraints, with footplants where they have been dragged to."""
     drags: tuple[Drag | Turn, ...] = ()
+    lead: int = 0
+    """Frames of a lead-in (a T-pose before the motion), which edits of other frames leave as they are."""
 
 
 def drag_pin(drag: Drag, constraints: Sequence[Constraint] = ()) -> Position:
@@ -82,14 +84,15 @@ def apply_drag(state: EditState, character: Character, ik: Numeric, drag: Drag) 
     best, least, beyond = None, np.inf, np.zeros(3)
     for _ in range(STEP_ROUNDS):
         constraints, moved = _move_step(state, character, ik, drag, beyond)
-        window, rows, knot = _window(motion, drag, constraints, moved)
+        window, rows, knot = _window(state, drag, constraints, moved)
         near = [c for c in constraints if c.acts_within(int(rows[0]), int(rows[-1]), motion.fps)]
         pins = [drag_pin(other, constraints) for other in latest_drags(drags) if other.frame in window]
         part = _fitted(motion[rows], rows, ik, near, pins, drag.frame, knot)
         left = np.asarray(drag.target) - Kinematics(part[drag.frame - int(rows[0])]).point(drag.point)[0]
         missed = float(np.linalg.norm(left))
         if missed < least:
-            best, least = EditState(_put(motion, part, rows, window), constraints, drags), missed
+            put = _put(motion, part, rows, window)
+            best, least = replace(state, motion=put, constraints=constraints, drags=drags), missed
         if moved is None or missed <= DRAG_TOLERANCE or missed > min(least, HOPELESS):
             break
         # an ankle at its limit turns the foot about its plants: its step moves on by what the foot is short of
@@ -101,7 +104,7 @@ def apply_drag(state: EditState, character: Character, ik: Numeric, drag: Drag) 
 def apply_turn(state: EditState, ik: Numeric, turn: Turn) -> EditState:
     """Return the state after a joint rotation, spread over the window, with the constraints restored."""
     motion, joint = state.motion, turn.joint
-    window, rows, knot = _window(motion, turn, state.constraints)
+    window, rows, knot = _window(state, turn, state.constraints)
     world = Kinematics(motion[turn.frame]).rotations[0, joint]
     change = np.zeros((1, 1 + len(motion.skeleton), 3))
     change[0, 1 + joint] = rotation.log(rotation.multiply(rotation.inverse(world), turn.rotation))
@@ -112,22 +115,23 @@ def apply_turn(state: EditState, ik: Numeric, turn: Turn) -> EditState:
         .solve(motion[rows] + bump.reshape(len(rows), -1, 3), near, frames=rows)
         .motion
     )
-    return EditState(_put(motion, part, rows, window), state.constraints, (*state.drags, turn))
+    return replace(state, motion=_put(motion, part, rows, window), drags=(*state.drags, turn))
 
 
 def _window(
-    motion: Motion, edit: Drag | Turn, constraints: Sequence[Constraint], moved: range | None = None
+    state: EditState, edit: Drag | Turn, constraints: Sequence[Constraint], moved: range | None = None
 ) -> tuple[range, NDArray, float]:
     """Return the frames that an edit may change, the frames that are solved, and its knot spacing in frames.
 
     A margin on either side is solved as well: ramps of constraints there reach into the window.
     """
+    motion, first = state.motion, state.lead if edit.frame >= state.lead else 0
     knot = max(edit.spacing * motion.fps / PAPER_RATE, 1.0)
     half = 0.5 * KNOTS * knot
     low, high = int(np.floor(edit.frame - half)) + 1, int(np.ceil(edit.frame + half))
     if moved:
         low, high = min(low, moved.start), max(high, moved.stop)
-    window = range(max(low, 0), min(high, len(motion)))
+    window = range(max(low, first), min(high, len(motion)))
     around = max((max(constraint.ramp) for constraint in constraints), default=0.0)
     margin = int(np.ceil(around * motion.fps)) + 3
     return window, np.arange(max(window.start - margin, 0), min(window.stop + margin, len(motion))), knot
