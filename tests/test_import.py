@@ -34,6 +34,15 @@ def test_command_line_help_needs_no_compiler():
     assert sorted({"numba", "scipy", "matplotlib"} & loaded) == []
 
 
+def test_kernels_load_without_scipys_linear_algebra_and_others_may_call_it():
+    used = "import numpy as np; from footplant import rotation; rotation.exp(np.ones((2, 3)))"
+    loaded = modules_after(used)
+    assert "numba.np.arraymath" in loaded
+    assert "scipy.linalg" not in loaded
+    others = "from numba import njit; assert njit(lambda a: np.dot(a, a))(np.eye(3)).trace() == 3.0"
+    assert "scipy.linalg" in modules_after(f"{used}; {others}")
+
+
 def test_a_format_is_imported_when_a_file_of_it_is_opened(tmp_path):
     import footplant
     from footplant.io.registry import BUILT_IN

@@ -207,7 +207,7 @@ def hold_plants(
     if method is None or not plants:
         solution = Stopwatch(problem).finish("blend", blended)
     elif whole_body and can_plant(character):
-        solution = solve_planted(problem, plants, ground, range(len(blended)), unlevelled=blended, progress=progress)
+        solution = solve_planted(problem, plants, ground, range(len(blended)), progress=progress)
     else:
         chosen = chosen_method(method) or Hierarchical()
         problem = replace(problem, motion=flatten_toes(blended, character, plants, ground))

@@ -135,13 +135,16 @@ def _solved(name: str, where: str, clip: Clip, contacts: Contacts, ground: Groun
 def _compared(made: Result, contacts: Contacts) -> Result:
     """Return a retargeted clip with a report that compares it with its source."""
     from footplant.edits.retarget import compared
+    from footplant.kinematics import Kinematics
+    from footplant.quality.measure import JudgedSource
 
     assert made.source is not None
     assert made.unsolved is not None
     assert made.ground is not None
     copied = made.unsolved.motion
     motions = (copied, made.motion)
-    report = compared(made.report, made.source, contacts, made.character, motions, made.ground, copied)
+    judged = JudgedSource(Kinematics(made.source.motion), made.source.character, contacts)
+    report = compared(made.report, judged, made.character, motions, made.ground, copied)
     return replace(made, report=report)
 
 

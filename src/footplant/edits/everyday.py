@@ -156,4 +156,4 @@ def _lock(motion: Motion, clip: Clip, contacts: Contacts) -> Motion:
         for plant in contacts.plants
     )
     problem = Problem(motion, character, plants)
-    return solve_planted(problem, plants, contacts.ground, range(len(motion)), unlevelled=motion).motion
+    return solve_planted(problem, plants, contacts.ground, range(len(motion))).motion

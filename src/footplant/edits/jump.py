@@ -19,7 +19,6 @@ from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.lead_in import LeadIn, contacts_after_lead_in, dropped_lead_in, require_lead_in, with_lead_in
 from footplant.feet.planting import can_plant, solve_planted
-from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.step_plan import retimed_clip, retimed_frames
 from footplant.feet.steps import Step, find_steps, foot_length, plants_for, without_overlap
@@ -90,14 +89,12 @@ def jump(
     steps = [_moved(step, way) if step.start >= (start + end) // 2 else step for step in steps]
     stage = Stage.of(clip, character, contacts, True)
     plants = without_overlap(plants_for(steps, character, stage.move), motion.fps)
-    problem = Problem(flatten_toes(moved, character, plants, stage.ground), character, plants)
+    problem = Problem(moved, character, plants)
     flying = _flying(kinematics, character, contacts, lead) | _between(start, end, len(motion))
     flying = _falls_on(flying, contacts, motion.fps)
     physics = Physics(False, flying, np.zeros(len(motion)), gravity)
     held = range(lead, len(motion))
-    solution = solve_planted(
-        problem, plants, stage.ground, held, unlevelled=moved, uneven=True, physics=physics, progress=progress
-    )
+    solution = solve_planted(problem, plants, stage.ground, held, uneven=True, physics=physics, progress=progress)
     solution = with_lead_in(solution, motion, character, stage.ground, lead, lead_in)
     judged = (motion, character, contacts)
     before, after = measure_each((motion, solution.motion), character, contacts, against=judged, ground=stage.ground)

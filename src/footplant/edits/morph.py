@@ -80,14 +80,13 @@ def morph(
     moved = change.initial_motion(clip, contacts, scale_footsteps)
     plants = plants_at(steps, change.places(clip, steps, contacts, scale_footsteps), figure)
     plants = without_overlap(plants, clip.motion.fps)
-    problem = Problem(flatten_toes(moved, figure, plants, contacts.ground), figure, (*plants, *constraints))
+    problem = Problem(moved, figure, (*plants, *constraints))
     held = range(lead, len(clip.motion))
     soles = Soles(plants, contacts.ground, unlevelled=moved)
     if method is None and can_plant(figure):
-        solution = solve_planted(
-            problem, plants, contacts.ground, held, unlevelled=moved, settings=OTHER_BODY, progress=progress
-        )
+        solution = solve_planted(problem, plants, contacts.ground, held, settings=OTHER_BODY, progress=progress)
     else:
+        problem = problem.on(flatten_toes(moved, figure, plants, contacts.ground))
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     solution = with_lead_in(solution, moved, figure, contacts.ground, lead, lead_in)
     judged = (clip.motion, clip.character, contacts)

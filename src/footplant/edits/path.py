@@ -129,18 +129,16 @@ def bend(
     plants = without_overlap(plants_for(moved, character, stage.move), motion.fps)
     if isinstance(method, str) and not whole_body:
         method = _method(method, exact, carried, clip, (*plants, *constraints))
-    laid = flatten_toes(carried, character, plants, ground)
-    problem = Problem(laid, character, (*plants, *constraints), rigidity=RIGIDITY)
+    problem = Problem(carried, character, (*plants, *constraints), rigidity=RIGIDITY)
     deep = None
     if isinstance(ground, InterpolatedGround):
         # a ground interpolated between footplants is a guess: allow the penetration that the source has
         deep = clearances_of(Kinematics(motion), character, contacts.ground)
     held = range(lead, len(motion))
     if whole_body and can_plant(character):
-        solution = solve_planted(
-            problem, plants, ground, held, unlevelled=carried, allowed=deep, settings=ON_CURVE, progress=progress
-        )
+        solution = solve_planted(problem, plants, ground, held, allowed=deep, settings=ON_CURVE, progress=progress)
     else:
+        problem = problem.on(flatten_toes(carried, character, plants, ground))
         solution = solve_soles(
             chosen_method(method) or Hierarchical(), problem, Soles(plants, ground, deep, carried), held,
             progress,

@@ -122,7 +122,7 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
         # a skin that is in the ground in the clip stays so: what counts are the points of the sole
         problem = replace(problem, character=replace(character, skin=None))
         return solve_planted(
-            problem, plants, ground, every, unlevelled=motion, allowed=allowed, progress=progress,
+            problem, plants, ground, every, allowed=allowed, progress=progress,
             arms=partial(_hands_above, character=character, source=motion, ground=ground),
         )  # fmt: skip
     method = Hierarchical(ik=editing_ik(motion, character), further=EXTRA_LEVELS)

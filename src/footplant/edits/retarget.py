@@ -15,7 +15,6 @@ from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, lower_to_soles
 from footplant.contacts.stillness import lead_in_frames
-from footplant.contacts.turning import turns_in_place
 from footplant.edits.puppet import PUPPET, puppet
 from footplant.errors import ConstraintError, MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
@@ -49,10 +48,10 @@ from footplant.feet.turning_feet import with_turning_feet
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Report, Solution, Status, Stopwatch
-from footplant.quality.balance import distances_outside, on_feet
+from footplant.quality.balance import on_feet
 from footplant.quality.fidelity import fidelity
 from footplant.quality.flight import flight_frames, flight_gravity, flight_phases
-from footplant.quality.measure import measure_each
+from footplant.quality.measure import JudgedSource, measure_each
 from footplant.result import CharacterSource, ClipSource, Result, as_character, as_clip
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult, solve_arms
@@ -124,6 +123,7 @@ def retarget(
     found = contacts_after_lead_in(contacts, clip, lead, hands=True)
     contacts = found if contacts is not None else held_a_frame_longer(found, clip, source)
     contacts = with_plausible_floor(without_idle_palms(contacts, clip.character.height, clip), clip, lead)
+    judged = JudgedSource(source, clip.character, contacts)
     stage = Stage.of(clip, target, contacts, keep_footsteps, stride)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     as_copied = copied
@@ -135,8 +135,7 @@ def retarget(
         plants = plants_at_toe_tips(plants, given, target, copied)
     plants = balls_above_toes(plants, target, copied, stage.ground, stage.snap) if not stage.guessed else plants
     if method is None and not copy and can_plant(target):
-        turns = turns_in_place(contacts, source, clip.character)
-        plants = with_turning_feet(plants, target, turns, source, clip.character)
+        plants = with_turning_feet(plants, target, judged.turns, source, clip.character)
     plants = without_overlap(plants, clip.motion.fps)
     if stage.guessed:
         stage = replace(
@@ -144,7 +143,7 @@ def retarget(
         )
     held = range(lead, len(copied))
     palms = palm_plants(contacts, target, stage.move, clip.character.height, None if keep_footsteps else copied)
-    problem = Problem(flatten_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
+    problem = Problem(copied, target, (*plants, *palms, *constraints))
     soles = Soles(plants, stage.ground, unlevelled=copied)
     pose_arms = None
     if arms and (palms or not same_bones(clip.character, given)):
@@ -156,37 +155,39 @@ def retarget(
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     elif method is None and can_plant(target):
         solution = solve_planted(
-            problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress, arms=pose_arms,
+            problem, plants, stage.ground, held, palms=palms, progress=progress, arms=pose_arms,
             settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
-            physics=_physics(source, clip.character, target, contacts, stage, balance, dynamic),
+            physics=_physics(judged, target, stage, balance, dynamic),
             still=still_ankles(contacts, clip, source, lead),
             apart=not keep_footsteps and not same_bones(clip.character, target),
         )  # fmt: skip
     else:
         method = _with_usual_ik(method, copied, target, same_bones(clip.character, target))
+        problem = problem.on(flatten_toes(copied, target, plants, stage.ground))
         solution = solve_soles(method, problem, soles, held, progress)
         if pose_arms is not None:
             solution = _then_arms(solution, problem, soles, held, pose_arms)
     solution = with_lead_in(solution, copied, target, stage.ground, lead, lead_in)
     solution = solution.noted(*_flipped(recorded, clip))
     if measured:
-        report = compared(solution.report, clip, contacts, target, (copied, solution.motion), stage.ground, as_copied)
+        report = compared(solution.report, judged, target, (copied, solution.motion), stage.ground, as_copied)
         solution = replace(solution, report=report)
     solution = dropped_lead_in(solution, lead, lead_in)
     return Result.of(clip, solution, given, source=recorded, unsolved=None if copy else as_copied, ground=stage.ground)
 
 
 def compared(
-    report: Report, clip: Clip, contacts: Contacts, target: Character, motions: tuple[Motion, Motion], ground: Ground,
+    report: Report, judged: JudgedSource, target: Character, motions: tuple[Motion, Motion], ground: Ground,
     copied: Motion,
 ) -> Report:  # fmt: skip
-    """Return the report of a retarget with the target's motions before and after the solve compared with the clip.
+    """Return the report of a retarget with the target's motions before and after the solve compared with the source.
 
-    copied: the clip's rotations on the target, to which the result's fidelity is compared.
+    copied: the source's rotations on the target, to which the result's fidelity is compared.
     """
-    judged = (clip.motion, clip.character, contacts)
-    before, after = measure_each(motions, target, contacts, against=judged, ground=ground)
-    faithful = fidelity((clip.motion, clip.character), (motions[1], target), depth="joints", copied=copied)
+    before, after = measure_each(motions, target, judged.contacts, against=judged, ground=ground)
+    faithful = fidelity(
+        (judged.kinematics.motion, judged.character), (motions[1], target), depth="joints", copied=copied
+    )
     return replace(report, before=before, after=replace(after, fidelity=faithful))
 
 
@@ -207,15 +208,13 @@ def _flipped(recorded: Clip, followed: Clip) -> list[str]:
     return notes
 
 
-def _physics(
-    source: Kinematics, character: Character, target: Character, contacts: Contacts, stage: Stage, balance: bool,
-    dynamic: bool,
-) -> Physics | None:  # fmt: skip
+def _physics(judged: JudgedSource, target: Character, stage: Stage, balance: bool, dynamic: bool) -> Physics | None:
     """Return what is asked of the centre of mass, nothing on the body that the motion was recorded on.
 
     Of balance nothing where hands carry weight, and no more than the source has. In flight a body follows a parabola:
     with `dynamic` that of gravity, else that of the source at the target's size.
     """
+    source, character, contacts = judged.kinematics, judged.character, judged.contacts
     if character.masses is None or (same_bones(character, target) and not dynamic):
         return None
     grounded = np.asarray(contacts.masks().any(axis=1))
@@ -223,7 +222,7 @@ def _physics(
     balance = balance and on_feet(contacts, len(grounded))
     allowed = np.zeros(len(grounded))
     if balance:
-        allowed = stage.scale * np.nan_to_num(distances_outside(source, character, contacts))
+        allowed = stage.scale * np.nan_to_num(judged.outside)
     gravity = flight_gravity(source, character, flight_phases(flight))
     return Physics(balance, flight, allowed, gravity if dynamic else gravity * stage.rise)
 

@@ -145,22 +145,21 @@ def terrain(
     plants = without_overlap(raised_to_ground(plants, ground), motion.fps)
     beams = pass_under(carried, target, doorways)
     wanted = (*plants, *beams, *stay_over(beams, ground), *constraints)
-    problem = Problem(flatten_toes(carried, target, plants, ground), target, wanted)
+    problem = Problem(carried, target, wanted)
+    if beams or method is not None or not can_plant(target):
+        problem = problem.on(flatten_toes(carried, target, plants, ground))
     if beams:
         # ducking brings the head under the beam earlier: a smooth solve first gives a good initial guess
         problem = problem.on(Hierarchical(exact=False).solve(problem).motion)
     held, soles = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried)
     if method is None and can_plant(target):
-        start = carried if not beams else problem.motion
         # ducking bends joints as far as the beams ask
         own = None if beams else motion
         arms = partial(
             solve_arms, target=target, source=Kinematics(clip.motion), source_character=clip.character, ground=ground,
             frames=held,
         )  # fmt: skip
-        solution = solve_planted(
-            problem, plants, ground, held, unlevelled=start, uneven=True, own=own, progress=progress, arms=arms
-        )
+        solution = solve_planted(problem, plants, ground, held, uneven=True, own=own, progress=progress, arms=arms)
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     solution = with_lead_in(solution, motion, target, ground, lead, lead_in)

@@ -155,7 +155,6 @@ def solve_planted(
     ground: Ground,
     frames: range,
     *,
-    unlevelled: Motion,
     palms: Sequence[Footplant] = (),
     allowed: Mapping[str, NDArray] | None = None,
     settings: LegSettings | None = None,
@@ -169,16 +168,16 @@ def solve_planted(
 ) -> Solution:
     """Solve a problem of footplants by `plant_feet`, then the arms.
 
-    What else the problem asks for is solved on top, by the least displacement. unlevelled: the problem's motion with
-    its toes as they were. own: the motion whose own excess over joint limits is allowed; None: that one. apart: whether
-    steps may be moved apart. arms: the stage of the arms, given the motion of the body.
+    What else the problem asks for is solved on top, by the least displacement. own: the motion whose own excess over
+    joint limits is allowed; None: the problem's. apart: whether steps may be moved apart. arms: the stage of the arms,
+    given the motion of the body.
     """
     watch = Stopwatch(problem)
     if progress is not None:
         progress("legs", 0.0)
     found = plant_feet(
-        unlevelled, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames, settings=settings,
-        uneven=uneven, own=own, physics=physics, still=still, apart=apart,
+        problem.motion, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames,
+        settings=settings, uneven=uneven, own=own, physics=physics, still=still, apart=apart,
     )  # fmt: skip
     placed = {id(old): new for old, new in zip(plants, found.plants)}
     watch.problem = replace(problem, constraints=tuple(placed.get(id(c), c) for c in problem.constraints))

@@ -33,11 +33,14 @@ from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.runtime.nrt import rtsys
 
+from footplant.kernels.without_blas import leave_blas_alone
+
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+leave_blas_alone()
 PACKAGE_FOLDER = Path(__file__).parent.parent
 SHIPPED = Path(__file__).parent / "compiled"
 """What a wheel carries: about.json, and one folder a level of processors."""

@@ -159,10 +159,18 @@ def balance(
 
     parts: (first, end) of frames between cuts, if known.
     """
-    frames = len(kinematics.motion)
-    if frames < 5 or character.masses is None or not on_feet(contacts, frames):
+    if not is_balanced(character, contacts, len(kinematics.motion)):
         return None
-    away = distances_outside(kinematics, character, contacts, parts)
+    return balance_of(distances_outside(kinematics, character, contacts, parts))
+
+
+def is_balanced(character: Character, contacts: Contacts, frames: int) -> bool:
+    """Return whether balance over the feet has a meaning: on feet, with masses."""
+    return frames >= 5 and character.masses is not None and on_feet(contacts, frames)
+
+
+def balance_of(away: NDArray) -> BalanceQuality | None:
+    """Return the quality of distances (F,) of `distances_outside`; None where no foot stands."""
     known = away[np.isfinite(away)]
     if not len(known):
         return None

@@ -24,8 +24,7 @@ from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.quality import published
-from footplant.quality.balance import BalanceQuality
-from footplant.quality.balance import balance as balance_of
+from footplant.quality.balance import BalanceQuality, balance, balance_of, distances_outside, is_balanced
 from footplant.quality.deviation import Deviation, deviation
 from footplant.quality.fidelity import Depth, Fidelity
 from footplant.quality.fidelity import fidelity as compare_with_source
@@ -215,14 +214,14 @@ def measure_each(
     character: Character,
     contacts: Contacts | None = None,
     *,
-    against: Source,
+    against: Source | JudgedSource,
     ground: Ground | float | None = None,
 ) -> tuple[Quality, ...]:
     """Measure several motions of one character against the same source, as `measure` does each.
 
     Measures of the source are computed once, for motions before and after an edit for example.
     """
-    sources: dict[float, _Aligned] = {}
+    sources: dict[float, JudgedSource] = {}
     for motion in motions:
         if motion.fps not in sources:
             sources[motion.fps] = _aligned(against, motion.fps)
@@ -233,7 +232,7 @@ def _measure(
     motion: Motion,
     character: Character,
     contacts: Contacts | None,
-    source: _Aligned | None,
+    source: JudgedSource | None,
     ground: Ground | float | None,
     constraints: Sequence[tuple[str, ArrayLike]],
 ) -> Quality:
@@ -283,7 +282,7 @@ def _measure(
         published=published.published_metrics(
             tracks, stance, expected, motion.fps, None if source is None else source.tracks
         ),
-        balance=None if character.masses is None else balance_of(kinematics, character, expected, parts),
+        balance=balance(kinematics, character, expected, parts),
         source_balance=None if source is None else source.balance,
         flight=None if character.masses is None else flight_of(kinematics, character, expected),
     )
@@ -298,8 +297,8 @@ def _largest(values: NDArray) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Aligned:
-    """A source resampled to the rate of the measured motion."""
+class JudgedSource:
+    """A source at the rate of the motions that are measured against it; what is known of it is computed once."""
 
     kinematics: Kinematics
     character: Character
@@ -319,8 +318,13 @@ class _Aligned:
     @cached_property
     def balance(self) -> BalanceQuality | None:
         """Its zero-moment point over its feet."""
-        known = self.character.masses is not None
-        return balance_of(self.kinematics, self.character, self.contacts, self.parts) if known else None
+        known = is_balanced(self.character, self.contacts, len(self.kinematics.motion))
+        return balance_of(self.outside) if known else None
+
+    @cached_property
+    def outside(self) -> NDArray:
+        """How far (F,) its zero-moment point is outside the support of its feet, metres: see `distances_outside`."""
+        return distances_outside(self.kinematics, self.character, self.contacts, self.parts)
 
     @cached_property
     def parts(self) -> list[tuple[int, int]]:
@@ -337,8 +341,12 @@ class _Aligned:
         return self._places[key]
 
 
-def _aligned(against: Source, fps: float) -> _Aligned:
-    if isinstance(against, Clip):
+def _aligned(against: Source | JudgedSource, fps: float) -> JudgedSource:
+    if isinstance(against, JudgedSource):
+        if np.isclose(fps, against.kinematics.motion.fps, rtol=1e-6):
+            return against
+        motion, character, contacts = against.kinematics.motion, against.character, against.contacts
+    elif isinstance(against, Clip):
         motion, character, contacts = against.motion, against.character, None
     elif len(against) == 3:
         motion, character, contacts = against
@@ -347,7 +355,7 @@ def _aligned(against: Source, fps: float) -> _Aligned:
     if len(motion) and not np.isclose(fps, motion.fps, rtol=1e-6):
         motion = motion.resample(fps)
         contacts = None if contacts is None else contacts.resample(fps, len(motion))
-    return _Aligned(Kinematics(motion), character, known_contacts(contacts, (motion, character)))
+    return JudgedSource(Kinematics(motion), character, known_contacts(contacts, (motion, character)))
 
 
 def _measure_plants(
@@ -419,7 +427,7 @@ def _constraint_error(name: str, residual: ArrayLike, height: float) -> Constrai
 
 
 def _smoothness_ratios(
-    kinematics: Kinematics, character: Character, source: _Aligned
+    kinematics: Kinematics, character: Character, source: JudgedSource
 ) -> tuple[float | None, float | None]:
     """Return jerk and peak acceleration over the source's, on joints of the same roles.
 
