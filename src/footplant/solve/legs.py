@@ -5,7 +5,7 @@ Unknowns of each frame are displacements from a reference motion: of the hips h,
 width turned, and a slack κ_s of each knee, by which it is flexed more than in the reference. L: the mean leg length.
 
     minimise   Σ_t (ε|h|² + Σ_s |h_s − c_s|²) / L² + p|θ|² + w Σ_s κ_s²
-               + on each unknown v·((τf)⁴|D²|² + 2(τf)²|D¹|²)
+               + on each unknown v·(i(τf)⁴|D²|² + 2j(τf)²|D¹|²)
     subject to c_s = its place where the foot is planted,
                |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
                c_s above the ground in swing, and before the risers that the reference is before,
@@ -17,8 +17,9 @@ width turned, and a slack κ_s of each knee, by which it is flexed more than in 
 u_s is the reference's vector from ankle to hip joint, k_s its knee angle, D(k) the distance from hip joint to ankle at
 a knee angle and σ_s the slope −dD/dk, taken at no less than a small flexion. The derivative of the knee angle by the
 distance, which is infinite for a straight leg, never appears: knees are as straight as the reference's, and hips as
-high as that asks. Thigh and shank then follow in closed form, so that footplants hold exactly. The trunk keeps its
-world rotations above the pelvis.
+high as that asks. i and j are 1 but for the hips, which carry trunk, head and arms along (i: `hips_inertia`), and for
+the pelvis' turn, which moves nothing but the hip joints (both: `pelvis_inertia`). Thigh and shank then follow in closed
+form, so that footplants hold exactly. The trunk keeps its world rotations above the pelvis.
 """
 
 from __future__ import annotations
@@ -59,6 +60,10 @@ class LegSettings:
     """p, per square radian: cost of turning the pelvis. Without a turn, knees of the first frames of 62 pairs are
     flexed too much by 7.6° at the 90th percentile; with 5, 2, 1 and 0.5 by 4.5°, 3.3°, 2.8° and 2.1° (of 16 pairs),
     and the pelvis turns in the median clip by at most 0.4°, 0.9°, 1.6° and 2.9°."""
+    most_turn: float = math.radians(20.0)
+    """Radians; largest turn of the pelvis, below a trunk that does not turn. Without a bound, a cartwheel on very short
+    legs turns it by 76°, and a vertebra by 44° beyond its limit; with 15°, 20° and 30°, joints end 34°, 28° and 37°
+    beyond. The pelvis of 10 of 11 other pairs turns by less than 15°."""
     knee: float = 0.2
     """w, per square radian: cost of flexing a knee more than the reference does."""
     hips_time: float = 0.08
@@ -70,6 +75,15 @@ class LegSettings:
     knee_time: float = 0.05
     """τ of the slacks, seconds. 0.07 lowers the highest angular accelerations of knees from 3.9 to 2.4 times the
     source's and raises jerk from 0.93 to 0.99."""
+    hips_inertia: float = 4.0
+    """i of the hips, dimensionless. With 1, the acceleration of a knee that is bent counts up to seven times as much as
+    that of hips which keep it straight, and the whole body jerks where one foot rolls up: of 12 pairs, with 1 and 4,
+    jerk is 0.97 and 0.93 times the source's in the mean, that of hips 1.23 and 1.09 times; thighs are off by 2.05° and
+    2.04°, shanks by 2.08° and 2.09°. With 8 and 16, and a `pelvis_inertia` of 0.1, jerk is 0.95 times the source's."""
+    pelvis_inertia: float = 0.25
+    """i and j of the pelvis' turn, dimensionless. Of the same, with 1, 0.25 and 0.05, jerk is 0.93, 0.93 and 0.96 times
+    the source's, and shanks are off by 2.18°, 2.09° and 2.11°, and by 7.8°, 7.0° and 6.5° at the 95th percentile of
+    frames; knees that are straight in the reference are bent by 1.5°, 1.2° and 1.1°."""
     least_frames: float = 3.0
     """Frames; each τ is at least as long. At 30 frames/s shorter ones let a foot go within two frames: peak
     accelerations at the 90th percentile of 11 pairs fall from 4.0 to 2.0 times the source's with 3, and no further
@@ -518,7 +532,11 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     times = np.maximum(seconds * fps, settings.least_frames)
     pull, push, bound = (direction * force for force in (2.0 * settings.arm_pull, settings.legs_push, settings.push))
     hips, bend, speed = settings.hips * direction, own * times**4, 2.0 * own * times**2
-    return kernel.Weights(direction, hips, settings.turn, settings.knee, pull, push, bound, bend, speed)
+    bend *= np.repeat([settings.hips_inertia, 1.0, settings.pelvis_inertia, 1.0], [3, 6, 2, 2])
+    speed *= np.repeat([1.0, settings.pelvis_inertia, 1.0], [9, 2, 2])
+    return kernel.Weights(
+        direction, hips, settings.turn, math.tan(settings.most_turn), settings.knee, pull, push, bound, bend, speed
+    )
 
 
 def _held_arms(
