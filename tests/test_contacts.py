@@ -618,6 +618,12 @@ def test_lead_in_frames():
     assert lead_in(jump_later, 120.0, height) == 0
     dash = np.arange(60)[:, None, None] * np.array([0.0, 0.0, 0.4]) + places[:1]
     assert lead_in(dash, 120.0, height) == 0
+    # a body that walks while its hands, not tracked yet, come down from somewhere else; and one that stands meanwhile
+    hands = [walk.character.require_roles()[f"{side}_hand"] for side in ("left", "right")]
+    for still, frames in ((False, 0), (True, 3)):
+        untracked = np.array(places[40:] if not still else np.repeat(places[40:41], 60, axis=0))
+        untracked[:3, hands] += [0.0, 0.6, 0.0]
+        assert lead_in(untracked, 120.0, height) == frames
 
 
 @pytest.mark.parametrize("count", [1, 2, 25])
