@@ -641,6 +641,17 @@ def test_a_foot_in_the_air_at_the_end_of_a_clip_keeps_to_its_way():
     assert path.far[5:].min() > 0.98
 
 
+def test_a_foot_that_has_just_left_its_step_at_the_end_of_a_clip_does_not_jump():
+    """It is 2 cm off where the level motion has it, and has gone a tenth of its way."""
+    end = replace(anchor(39, 40, 0.0, free=True), gone=0.1)
+    path = _StepPath.of([anchor(0, 38, 0.0), end], np.zeros((40, 3)))
+    planted = np.where(np.arange(40)[:, None] < 38, [0.02, 0.0, 0.0], 0.0)
+    values = path.between(planted)
+    np.testing.assert_allclose(values[:38], planted[:38])
+    assert values[39, 0] == pytest.approx(0.018)
+    assert 0.018 <= values[38, 0] <= 0.02
+
+
 def anchor(start: int, end: int, z: float, free: bool = False) -> _Anchor:
     return _Anchor(start, end, np.zeros(3), np.array([0.0, 0.0, z]), rotation.identity(), free)
 

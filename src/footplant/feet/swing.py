@@ -306,6 +306,8 @@ class _Anchor:
     """(4,) world rotation."""
     free: bool = False
     """Whether the foot is in the air, at an end of the clip."""
+    gone: float = 0.0
+    """How far a foot in the air has gone from its step beside that end, 0 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,8 +358,13 @@ class _StepPath:
         return cls(anchors, frames, share, shifts, pivots, rotation.slerp(tilt[before], tilt[after], share), free, far)
 
     def between(self, values: NDArray) -> NDArray:
-        """Return values (F, 3) of the anchors' frames, interpolated between them."""
+        """Return values (F, 3) of the steps' frames, interpolated between them, and fading towards the clip's ends."""
         out = np.array(values)
+        for one, other in pairwise(self.anchors):
+            if one.free:
+                out[one.start] = (1.0 - one.gone) * out[other.start]
+            elif other.free:
+                out[other.start] = (1.0 - other.gone) * out[one.end - 1]
         for one, other in pairwise(self.anchors):
             rows, first = np.arange(one.end, other.start), out[one.end - 1]
             out[rows] = first + self.share[rows, None] * (out[other.start] - first)
@@ -431,7 +438,7 @@ def _anchors(
         flat = np.array([place[0], float(level.height(place[None, ::2])[0]), place[2]])
         to = flat if planned is None else planned.moved(flat[None], [frame])[0]
         to = np.array([to[0], float(ground.height(to[None, ::2])[0]), to[2]])
-        shift, near = to - flat, rotation.identity()
+        shift, near, share = to - flat, rotation.identity(), 1.0
         if found:
             # a foot that leaves the ground just before the end has not gone far from its step
             step = found[0] if frame == 0 else found[-1]
@@ -440,9 +447,10 @@ def _anchors(
             if len(steps) > 1:
                 # halfway to its next step it is where the body is
                 stride = max(float(np.linalg.norm((b.pivot - a.pivot)[::2])) for a, b in pairwise(steps))
-                share = min(2.0 * float(np.linalg.norm((flat - step.pivot)[::2])) / max(stride, 1e-3), 1.0)
+                own = middles[step.start if frame == 0 else step.end - 1]
+                share = min(2.0 * float(np.linalg.norm((place - own)[::2])) / max(stride, 1e-3), 1.0)
             shift, near = step.shift + share * (shift - step.shift), step.tilt
-        end = _Anchor(frame, frame + 1, shift, flat, near, True)
+        end = _Anchor(frame, frame + 1, shift, flat, near, True, share)
         found = [end, *found] if frame == 0 else [*found, end]
     return found
 
