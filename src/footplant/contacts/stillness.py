@@ -121,8 +121,9 @@ def lead_in(positions: NDArray, fps: float, height: float, *, eased: bool = Fals
 
     positions: (F, P, 3) metres, of joints. A lead-in ends within the first second in a jump: some joint moves faster
     than a body can, five times as far as any joint usually moves in the rest of the clip. Before it, the pose is held,
-    or jumps as well. A body that moves on through it, with its arms alone not tracked yet, has begun its motion. Some converters ease from the T-pose into the motion over a few frames; with `eased`, they belong
-    to the lead-in: for edits that drop it. Where it is kept, they are part of the motion, which stays continuous.
+    or jumps as well. A body that moves on through it, with its arms alone not tracked yet, has begun its motion. Some
+    converters ease from the T-pose into the motion over a few frames; with `eased`, they belong to the lead-in: for
+    edits that drop it. Where it is kept, they are part of the motion, which stays continuous.
     """
     positions, fps, height = _checked(positions, fps, height)
     if len(positions) < 4 or not positions.shape[1]:
