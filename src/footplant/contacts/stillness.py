@@ -216,23 +216,32 @@ def _ends(positions, cores, segments, fps: float, height: float, noise: float, s
 
 
 def _skids(positions, intervals, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
-    """Return (B,) bool: intervals in which a point skids to where it stands, or leaves slowly.
+    """Return (B,) bool: intervals in which a point passes, skids to where it stands, or leaves slowly.
 
-    No foot is lifted and put down at another place within `bridge`: of two intervals so close, the shorter one is no
-    contact of its own if its point is faster, and slow enough in no frame to stand whatever the clip does.
+    Such a point is slow enough in no frame to stand whatever the clip does (it moves). No foot is lifted and put down
+    at another place within `bridge`: of two intervals so close, the shorter one is no contact of its own if its point
+    moves, and is faster. Alone, a point that moves stands for `moving_time` at least, as in a run, and does not go
+    farther than `moving_way`.
     """
     from footplant.contacts import _stillness as kernel
 
+    if not len(intervals):
+        return np.zeros(0, bool)
     speeds, skids = np.empty(len(intervals)), np.zeros(len(intervals), bool)
     reach = _reach(fps, height, noise, settings)
     kernel.slowest_speeds(positions, intervals, reach, float(fps), noise, speeds)
     close = (intervals[1:, 0] == intervals[:-1, 0]) & (intervals[1:, 1] - intervals[:-1, 2] <= settings.bridge * fps)
-    lengths = intervals[:, 2] - intervals[:, 1]
+    lengths, moves = intervals[:, 2] - intervals[:, 1], speeds > settings.speed * height
+    ways = np.array([np.linalg.norm(np.ptp(positions[start:end, p], axis=0)) for p, start, end in intervals])
+    passes = (lengths < settings.moving_time * fps - 0.5) | (ways > settings.moving_way * height)
+    # speeds of few noisy frames are uncertain
+    count = np.minimum(lengths, 2.0 * reach + 1.0)
+    spread = 3.0 * 12.0 * (noise * fps) ** 2 / ((count + 1.0) * count * (count - 1.0))
+    skids[passes & (speeds**2 > (settings.speed * height) ** 2 + 4.0 * spread)] = True
     for one, other in ((0, 1), (1, 0)):
         n = np.flatnonzero(close)
         fast, slow = n + one, n + other
-        moving = (speeds[fast] > settings.speed * height) & (speeds[fast] > speeds[slow])
-        skids[fast[moving & (lengths[fast] < lengths[slow])]] = True
+        skids[fast[moves[fast] & (speeds[fast] > speeds[slow]) & (lengths[fast] < lengths[slow])]] = True
     return skids
 
 
