@@ -81,3 +81,34 @@ def test_toes_are_straight_if_they_will_be_above_the_ground_as_the_foot_lies(man
     else:
         # straight toes of a foot on a raised heel are in the ground
         assert turned.min() > 0.1
+
+
+class _Hollow:
+    """Ground that gets steeper ahead, with or without an edge under the toes."""
+
+    def __init__(self, ball: float, edge: bool) -> None:
+        self.ball, self.edge = ball, edge
+
+    def height(self, places):
+        """Return heights (…) at places (…, 2)."""
+        ahead = np.maximum(np.asarray(places, float)[..., 1] - self.ball, 0.0)
+        return -0.2 * (ahead > 0.02) if self.edge else 2.0 * ahead**2
+
+
+@pytest.mark.parametrize("edge", [False, True])
+def test_toes_lie_along_curved_ground(mannequin, edge):
+    """Toes laid along the slope at the ball would have their tips in ground that gets steeper; over an edge they do."""
+    motion = standing(mannequin)
+    tip, ball = (mannequin.contacts[f"left_{part}"] for part in ("toe", "ball"))
+    place = Kinematics(motion).point(ball)[0]
+    ground = _Hollow(float(place[2]), edge)
+    plant = Footplant(point=ball, place=(place[0], 0.0, place[2]), frames=range(FRAMES))
+    before, after = (
+        Kinematics(each).point(tip) for each in (motion, flatten_toes(motion, mannequin, (plant,), ground))
+    )
+    deep = ground.height(after[:, ::2]) - after[:, 1]
+    if edge:
+        assert np.abs(after - before).max() < 1e-6
+    else:
+        assert (ground.height(before[:, ::2]) - before[:, 1]).max() > 0.004
+        assert deep.max() < 0.002
