@@ -75,6 +75,30 @@ DRAGS = {
 }
 
 
+def test_a_foot_in_the_air_keeps_its_ankle_where_a_drag_turns_it_on_its_plant(start, monkeypatch):
+    # swings of the walk are shorter than twice the usual time
+    monkeypatch.setattr(window_edits, "FOOT_FREE", 0.12)
+    frame, roles = 250, CHARACTER.require_roles()
+    dragged = start.drag(frame, "hips", place_of(start, Point(roles["hips"]), frame) + [0.05, -0.12, 0.0])
+    turned = np.degrees(np.linalg.norm(dragged.motion - start.motion, axis=2))
+    planted = 0.0
+    for side in ("left", "right"):
+        foot, held = roles[f"{side}_foot"], np.zeros(len(turned), bool)
+        for plant in dragged.constraints:
+            if isinstance(plant, Footplant) and plant.point in foot_points(side):
+                held[list(plant.frames)] = True
+        wide = np.ones(2 * int(window_edits.FOOT_FREE * start.motion.fps) + 1)
+        free = np.convolve(held, wide, mode="same") == 0
+        planted = max(planted, turned[held, 1 + foot].max())
+        assert turned[free, 1 + foot].max() < 0.5
+        assert turned[free, 1 + roles[f"{side}_lower_leg"]].max() > 1.0
+    assert planted > 10.0
+
+
+def foot_points(side: str) -> list[Point]:
+    return [CHARACTER.contacts[f"{side}_{part}"] for part in ("heel", "ball", "toe")]
+
+
 @pytest.mark.parametrize("name", DRAGS)
 def test_drag(start, name):
     frame, point, by, spacing = DRAGS[name]
