@@ -121,6 +121,20 @@ def test_a_heel_that_rises_over_its_planted_ball_does_not_slide():
     assert measure(motion, figure, given, ground=0.0).plants[0].drift > 0.5 * 1000.0 * abs(risen[2] - heel[0, 2])
 
 
+def test_a_heel_rolls_for_as_long_as_its_ball_stays():
+    """Its plant may end a frame after the ball's, which is still at its place then, but not in the next frame."""
+    from footplant.kernels.measures import rolling
+
+    tracks = np.zeros((12, 2, 3))
+    tracks[:, 0, 1] = 0.002 * np.arange(12)
+    tracks[:, 0, 2] = 0.0005 * np.arange(12)
+    tracks[11, 1] = 0.05
+    plants, rolls = np.array([[0, 0, 12], [1, 0, 10]]), np.zeros((12, 2), bool)
+    rolling(tracks, tracks[..., 1].copy(), plants, np.array([1, 0]), 0.003, rolls, np.empty((2, 3)))
+    assert rolls[:, 0].tolist() == [False] * 2 + [True] * 9 + [False]
+    assert not rolls[:, 1].any()
+
+
 def test_a_foot_that_slides_while_its_heel_rises_is_found_to_slide():
     figure = stilts()
     found = [plant for plant in measure(rolled_heel(figure, 0.02), figure, ground=0.0).plants if plant.start < 100]

@@ -208,7 +208,8 @@ def _ends(positions, cores, segments, fps: float, height: float, noise: float, s
     # a stay is longer than the window of the fit, so that not all of its speeds are those of one window
     depth, stay = max(round(settings.depth * fps), 1), max(round(settings.shortest * fps), 2 * reach + 2)
     limits = kernel.EndLimits(
-        reach, depth, stay, float(fps), noise, float(near), settings.creep, slow, settings.release * slow
+        reach, depth, stay, float(fps), noise, float(near), settings.creep, settings.exact * height, settings.gradual,
+        slow, settings.release * slow,
     )  # fmt: skip
     out, path = np.empty_like(cores), np.empty((frames, 1, 3))
     kernel.place_ends(positions, cores, segments, limits, path, np.empty(frames), np.empty(frames), out)

@@ -106,12 +106,11 @@ def plant_errors(tracks, rolls, plants, out):
 def rolling(tracks, heights, plants, partners, risen, rolls, room):
     """Mark in `rolls` (F, P) where a point of a foot rolls about its partner, and neither stands nor slides itself.
 
-    It is more than `risen` metres above its lowest in its plant, a row (point, start, end), while the partner, which is
-    planted too, is not, and is nearer to its own mean place. heights (F, P): metres over the ground. partners (P,): the
-    other point of the foot, −1: none. room: (2, F, P), how far points are from their mean places, and above their
-    lowest.
+    It is more than `risen` metres above its lowest in its plant, a row (point, start, end), while the partner is not
+    above its own lowest, in a plant that overlaps, and is nearer to its own mean place. One of both plants may be found
+    to end some frames later. heights (F, P): metres over the ground. partners (P,): the other point of the foot, −1:
+    none. room: (N, 3), mean places (x, z) and lowest heights of the plants.
     """
-    room[:] = np.inf
     rolls[:] = False
     for n in range(plants.shape[0]):
         p, start, end = plants[n, 0], plants[n, 1], plants[n, 2]
@@ -120,17 +119,18 @@ def rolling(tracks, heights, plants, partners, risen, rolls, room):
         for f in range(start, end):
             x, z = x + tracks[f, p, 0] / (end - start), z + tracks[f, p, 2] / (end - start)
             lowest = min(lowest, heights[f, p])
-        for f in range(start, end):
-            room[0, f, p] = math.hypot(tracks[f, p, 0] - x, tracks[f, p, 2] - z)
-            room[1, f, p] = heights[f, p] - lowest
+        room[n, 0], room[n, 1], room[n, 2] = x, z, lowest
     for n in range(plants.shape[0]):
         p, start, end = plants[n, 0], plants[n, 1], plants[n, 2]
         q = partners[p]
-        if q < 0:
-            continue
-        for f in range(start, end):
-            if room[1, f, p] > risen >= room[1, f, q] and room[0, f, p] > room[0, f, q]:
-                rolls[f, p] = True
+        for m in range(plants.shape[0]):
+            if q < 0 or plants[m, 0] != q or plants[m, 1] >= end or plants[m, 2] <= start:
+                continue
+            for f in range(start, end):
+                own = math.hypot(tracks[f, p, 0] - room[n, 0], tracks[f, p, 2] - room[n, 1])
+                other = math.hypot(tracks[f, q, 0] - room[m, 0], tracks[f, q, 2] - room[m, 1])
+                if heights[f, p] - room[n, 2] > risen >= heights[f, q] - room[m, 2] and own > other:
+                    rolls[f, p] = True
 
 
 @strict_jit
@@ -239,6 +239,6 @@ WARMUP = {
     ),
     "rolling": lambda: (
         np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros((1, 3), np.int64), np.zeros(1, np.int64), 0.0,
-        np.zeros((1, 1), bool), np.zeros((2, 1, 1)),
+        np.zeros((1, 1), bool), np.zeros((1, 3)),
     ),
 }  # fmt: skip

@@ -377,7 +377,7 @@ def _measure_plants(
     if np.isfinite(risen):
         columns = [tracks.columns([PARTNERS.get(name, "")]) for name in tracks.names]
         partners = np.array([column[0] if column else -1 for column in columns])
-        room = np.empty((2, *tracks.heights.shape))
+        room = np.empty((len(spans), 3))
         rolling(tracks.places, tracks.heights, spans, partners, risen, rolls, room)
     plant_errors(tracks.places, rolls, spans, table)
     actual = None if own is None else {point: own.intervals(point) for point in own.points}
