@@ -53,7 +53,9 @@ HEEL, BALL, TIP, ANKLE, HIP, TURN, TOES, BITS = 0, 3, 6, 9, 12, 15, 19, 23
 EARLY, BENDS, LEAST_SHARE, MOST_BENT = 0.4**2 * 0.6**3, 6, 0.25, 0.15
 """Of the curve by which a path is bent into the leg's reach: its largest value, how often the frame that is farthest
 out of reach is drawn in, the share of the curve from which a frame counts, and leg lengths by which it is bent at
-most: more would tuck the foot up to the hip where the blended leg is bent later in the swing."""
+most: more would tuck the foot up to the hip where the blended leg is bent later in the swing. In a script of 200
+requests over a set with a circling walk, feet accelerate 3.3 times as much as the gaits without that bound, 2.4 times
+at 0.15 and 2.6 times at 0.1; over three other sets it does not matter within 0.01 times from 0.1 to 0.15."""
 SAMPLES = 13
 """Times at which the acceleration of a path is taken."""
 
