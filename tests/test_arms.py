@@ -14,7 +14,7 @@ from footplant.constraints import Footplant
 from footplant.geometry import Plane
 from footplant.humanoid import body_shell
 from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell, part_vertices
-from footplant.humanoid.limits import limit_violations
+from footplant.humanoid.limits import limit_table, limit_violations
 from footplant.kernels import shell as kernel
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -484,3 +484,63 @@ def test_wrists_extend_until_palms_lie_flat():
         step = np.zeros_like(at)
         step[:, own] = 0.1 * axis
         assert abs(rows(at + step)[1][0, flat[0]] - values[0, flat[0]] - 0.1) < 1e-9
+
+
+def test_limits_of_turns_past_half_a_turn_hold_both_ways_round():
+    """A shoulder that turns on past 180° has the same rows before and after: what they ask does not jump."""
+    limits = np.zeros((2, 14))
+    limits[:, [0, 4]] = 1.0
+    limits[:, 8:11], limits[:, 11:] = -2.1, 2.1
+    axis, still = np.array([-0.74, -0.25, 0.62]), (0.1, 0.0, 0.0)
+    axis /= np.linalg.norm(axis)
+    found = []
+    for angle in (np.pi - 1e-4, np.pi + 1e-4):
+        own, turn = (tuple(rotation.log(rotation.exp(a * axis))) for a in (angle, angle + 0.1))
+        slacks = [arms_kernel.turn_slack(limits, case, (own, still), (turn, still)) for case in range(12)]
+        assert all(share == pytest.approx(1.0, abs=1e-3) for _, share in slacks)
+        found.append(sorted(slack for slack, _ in slacks))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-3)
+    # farther beyond the limits one way, and less far the other way
+    assert found[0][0] < -0.05
+    rotated = rotation.exp(np.array(arms_kernel.other_way((2.0, -1.0, 1.5))))
+    assert abs(rotated @ rotation.exp(np.array([2.0, -1.0, 1.5]))) == pytest.approx(1.0)
+    # a straight elbow that bends far stays on its way
+    assert arms_kernel.turn_slack(limits, 3, ((0.0, -1e-9, 0.0), still), ((0.0, 2.0, 0.0), still))[0] > 0.0
+    # far from 180° one way counts alone
+    alone = [arms_kernel.turn_slack(limits, case, (still, still), (still, still))[1] for case in range(12)]
+    assert alone == [1.0] * 6 + [0.0] * 6
+
+
+def test_rows_of_a_shoulder_past_half_a_turn_have_their_derivatives():
+    motion, target = standing("mannequin", 1.0), character("mannequin")
+    joint = target.require_roles()["right_upper_arm"]
+    local, table = np.array(motion.rotations), limit_table(target, joint)
+    turn = rotation.exp(3.1 * np.array([-0.74, -0.25, 0.62]) / np.linalg.norm([-0.74, -0.25, 0.62]))
+    local[:, joint] = rotation.multiply(rotation.multiply(rotation.inverse(table[:4]), turn), table[4:8])
+    tables = arms_module._tables(target)
+    assert tables is not None
+    stage = arms_module._ArmsStage(
+        replace(motion, rotations=local), target, Kinematics(motion), replace(target, skin=None), (), False, None,
+        range(FRAMES), ArmSettings(), tables,
+    )  # fmt: skip
+    window, _ = stage.window(np.arange(20, 23))
+    weights = arms_kernel.Weights(
+        np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 10.0, 0.0, 0.3, 1.4, 1.0, 10.0, 10.0, 1.0, 0.2, 10.0
+    )
+    work = arms_kernel.new_work(3, stage.shell, len(stage.arms.sample_arms))
+
+    def rows(unknowns):
+        work.counts[:] = 0
+        for k in range(3):
+            arms_kernel.add_arm_limits(stage.arms, window, k, 1, unknowns[k], weights, work)
+        return work.counts.copy(), work.values.copy(), work.slopes.copy()
+
+    at = 0.05 * np.random.default_rng(4).standard_normal((3, 8))
+    counts, _, slopes = rows(at)
+    assert counts.min() >= 4
+    for unknown in range(4, 8):
+        step = np.zeros_like(at)
+        step[:, unknown] = 1e-5
+        (_, up, _), (_, down, _) = rows(at + step), rows(at - step)
+        for k, n in enumerate(counts):
+            assert np.abs((up[k, :n] - down[k, :n]) / 2e-5 - slopes[k, :n, unknown]).max() < 1e-3
