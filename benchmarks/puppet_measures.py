@@ -134,8 +134,9 @@ def free_arms(engine: PuppetEngine, found: PuppetMotion, copied: Motion, pushed:
 
 
 def followed(clip: Clip) -> Clip:
-    """The clip as `edits.puppet` plays it: no T-pose before the motion, wrists without the errors of their capture."""
-    motion = clip.motion.with_straight_wrists(clip.character.require_roles())
+    """The clip as `edits.puppet` plays it: no T-pose before it, no errors of its capture (wrists, legs)."""
+    roles = clip.character.require_roles()
+    motion = clip.motion.with_straight_wrists(roles).with_unflipped_legs(roles)
     return split_lead_in(replace(clip, motion=motion))[1]
 
 
