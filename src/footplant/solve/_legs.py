@@ -96,8 +96,6 @@ class Weights(NamedTuple):
     hips: float
     turn: float
     """Per square radian of the pelvis' turn."""
-    most_turn: float
-    """Tangent of its largest angle."""
     knee: float
     pull: float
     """Force of a planted hand that is out of reach."""
@@ -376,13 +374,8 @@ def _equations(reference, asked, weights, slopes, closed, x, f, room):
     for i in range(3):
         square[i, i] += weights.hips
         half += reference.across[f, i] * reference.across[f, i]
-    turned = math.sqrt(x[f, TURN] * x[f, TURN] + x[f, TURN + 1] * x[f, TURN + 1])
-    most = weights.most_turn * math.sqrt(half)
     for i in range(2):
         square[TURN + i, TURN + i] += weights.turn / max(half, 1e-9)
-        index[i], row[i] = TURN + i, x[f, TURN + i] / max(turned, 1e-9)
-    if turned > most:
-        _add(square, right, index, row, 2, BOUND, most)
     low = asked.high[f] - x[f, 1]
     if closed and low > 0.0:
         weight = min(BOUND, weights.bound / low)
@@ -627,7 +620,7 @@ def _smallest():
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.ones(2), np.zeros((1, 3)), np.zeros(1),
         np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros(1), np.zeros((1, 3, 4)),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     return reference, asked, weights, new_room(asked.planted)
 
 

@@ -60,10 +60,6 @@ class LegSettings:
     """p, per square radian: cost of turning the pelvis. Without a turn, knees of the first frames of 62 pairs are
     flexed too much by 7.6° at the 90th percentile; with 5, 2, 1 and 0.5 by 4.5°, 3.3°, 2.8° and 2.1° (of 16 pairs),
     and the pelvis turns in the median clip by at most 0.4°, 0.9°, 1.6° and 2.9°."""
-    most_turn: float = math.radians(20.0)
-    """Radians; largest turn of the pelvis, below a trunk that does not turn. Without a bound, a cartwheel on very short
-    legs turns it by 76°, and a vertebra by 44° beyond its limit; with 15°, 20° and 30°, joints end 34°, 28° and 37°
-    beyond. The pelvis of 10 of 11 other pairs turns by less than 15°."""
     knee: float = 0.2
     """w, per square radian: cost of flexing a knee more than the reference does."""
     hips_time: float = 0.08
@@ -540,9 +536,7 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     hips, bend, speed = settings.hips * direction, own * times**4, 2.0 * own * times**2
     bend *= np.repeat([settings.hips_inertia, 1.0, settings.pelvis_inertia, 1.0], [3, 6, 2, 2])
     speed *= np.repeat([1.0, settings.pelvis_inertia, 1.0], [9, 2, 2])
-    return kernel.Weights(
-        direction, hips, settings.turn, math.tan(settings.most_turn), settings.knee, pull, push, bound, bend, speed
-    )
+    return kernel.Weights(direction, hips, settings.turn, settings.knee, pull, push, bound, bend, speed)
 
 
 def _held_arms(
