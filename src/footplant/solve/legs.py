@@ -117,7 +117,8 @@ class LegSettings:
     push_balanced: float = 30.0
     """Metres; `push` of a body that is balanced. Rows of balance ask for accelerations: beside them 10 is little. With
     10, 30 and 100, an ankle of CesiumMan who kneels (CMU 141_28) ends 1.2°, 0.5° and 0.3° farther beyond its limit than
-    the source's; thighs of 10 other balanced pairs differ by less than 0.1°. With 30 for all, a knight who crawls on
+    the source's; thighs of 9 other balanced pairs differ by less than 0.1°. Acrobatics are worse with 30: a vertebra of
+    a cartwheel on very short legs ends 51° instead of 44° beyond its limit. With 30 for all, a knight who crawls on
     hands and feet jerks 7.1 instead of 4.1 times as much as the source."""
     steps: int = 14
     """Maximum number of Gauss–Newton steps. With 20, and with `settled` at 2e-5, no figure of 20 pairs differs by more
