@@ -337,41 +337,6 @@ def test_a_skid_beside_a_stance_is_no_contact(fps, leaves, between):
     assert abs(end - 1 - stands[-1]) <= 2
 
 
-@pytest.mark.parametrize(("lasts", "slowest", "stands"), [(0.05, 0.5, False), (0.12, 0.5, True), (0.5, 0.5, False),
-                                                          (0.08, 0.1, True)])  # fmt: skip
-@pytest.mark.parametrize("fps", [60.0, 120.0])
-def test_a_foot_that_passes_is_no_contact(fps, lasts, slowest, stands):
-    """Half a metre per second, as slow as a stance of a run, for an instant or for longer than a foot."""
-    t = np.arange(0.0, 2.0, 1.0 / fps)
-    half = 0.5 * lasts
-    speed = np.interp(np.abs(t - 1.0), [0.0, half, half + 0.03, half + 0.2], [slowest, slowest, 3.0, 9.0])
-    points, body = two_feet(len(t))
-    points[:, 0, 2] += np.cumsum(speed) / fps
-    points[:, 0, 1] += 0.01 + 0.3 * np.clip((np.abs(t - 1.0) - half) / 0.3, 0.0, 1.0)
-    points[:, 1] = points[:, 0] + (0.0, 0.1, LENGTH)
-    body[:, 2] += 1.5 * t
-    intervals = found(points, fps, body).intervals("left_heel")
-    assert len(intervals) == int(stands)
-    assert all(start / fps < 1.0 < end / fps for start, end in intervals)
-
-
-@pytest.mark.parametrize("leaves", [False, True])
-@pytest.mark.parametrize("fps", [60.0, 120.0])
-def test_a_foot_that_stands_exactly_has_exact_ends(fps, leaves):
-    """It comes at 0.15 m/s, slowly enough to belong to a stance that creeps, over its last 15 mm."""
-    t = np.arange(0.0, 1.6, 1.0 / fps)
-    speed = np.interp(t, [0.0, 0.5, 0.6, 0.7, 0.701, 1.2, 1.3], [3.0, 3.0, 0.15, 0.15, 0.0, 0.0, 3.0])
-    points, body = two_feet(len(t))
-    points[:, 0, 2] += np.cumsum(speed) / fps
-    body[:, 2] += points[:, 0, 2]
-    stands = np.flatnonzero(speed == 0.0)
-    if leaves:
-        points, body, stands = points[::-1], body[::-1], len(t) - 1 - stands[::-1]
-    ((start, end),) = found(points, fps, body).intervals("left_heel")
-    assert abs(start - stands[0]) <= 2
-    assert abs(end - 1 - stands[-1]) <= 2
-
-
 def test_a_slow_slide_is_no_contact():
     points, body = two_feet(360)
     points[60:300, :2, 2] += np.linspace(0, 0.6, 240)[:, None]  # 0.3 m/s

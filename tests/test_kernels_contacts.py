@@ -110,7 +110,7 @@ def test_overlapping_intervals_are_merged():
 def test_ends(noise, reach, depth):
     positions = made(noise)
     rows, segments = intervals(positions), continuous_segments(positions, FPS, HEIGHT)
-    limits = stillness.EndLimits(reach, depth, 3, FPS, noise, 0.004, 2.0, 2e-4, 20.0, 0.14, 0.25)
+    limits = stillness.EndLimits(reach, depth, 3, FPS, noise, 0.004, 2.0, 0.14, 0.25)
     out, room = np.empty_like(rows), (np.empty((300, 1, 3)), np.empty(300), np.empty(300))
     stillness.place_ends(positions, rows, np.array(segments), limits, *room, out)
     expected = twin.place_ends(positions, rows.tolist(), segments, limits)

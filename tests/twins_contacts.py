@@ -126,26 +126,22 @@ def place_ends(positions, cores: Intervals, segments, limits) -> Intervals:
         still = speed[start:end, None] <= np.sqrt(limits.release**2 + 4.0 * variance)
         stays = [(a, b) for _, a, b in runs(still, start) if b - a >= limits.stay] or [(start, end)]
         low, high = stays[0][0], stays[-1][1]
-        own = max(np.median(speed[low:high]) ** 2 - variance, 0.0)
-        creep, crawl = limits.creep * np.sqrt(own) / limits.fps, np.sqrt(limits.gradual**2 * own + 4.0 * variance)
+        creep = limits.creep * np.sqrt(max(np.median(speed[low:high]) ** 2 - variance, 0.0)) / limits.fps
         frames = np.arange(last - first)
         slow = speed < np.sqrt(limits.release**2 + 4.0 * variance)
         for _ in range(2):
             low, high = max(low, start), min(high, end)
             deep = max(min(limits.depth, (high - low) // 2), 1)
             for sign, inside in ((-1, slice(low, low + deep)), (1, slice(high - deep, high))):
-                place = np.median(path[inside], axis=0)
-                away = np.linalg.norm(path - place, axis=1)
-                single = np.linalg.norm(positions[first:last, point] - place, axis=1)
+                away = np.linalg.norm(path - np.median(path[inside], axis=0), axis=1)
                 center = 0.5 * (inside.start + inside.stop - 1)
                 there = away <= limits.near + creep * np.abs(frames - center)
-                keeps = there | (single <= limits.exact + creep * np.abs(frames - center))
                 at, stop = (start, inside.stop - 1) if sign < 0 else (end - 1, inside.start)
                 if there[at]:
                     while 0 <= at + sign < len(frames) and slow[at + sign] and there[at + sign]:
                         at += sign
                 else:
-                    while at != stop and speed[at] > min(limits.slow, crawl) and not keeps[at]:
+                    while at != stop and speed[at] > limits.slow and not there[at]:
                         at -= sign
                 start, end = (at, end) if sign < 0 else (start, at + 1)
         out.append((point, start + first, end + first))

@@ -250,22 +250,18 @@ class EndLimits(NamedTuple):
     """Metres from that place within which a point is still there."""
     creep: float
     """Times its median speed over the contact by which a point may go on from that place."""
-    exact: float
-    """Metres from that place within which a single position, not fitted, is there."""
-    gradual: float
-    """Times its median speed over the contact below which a point is not cut off."""
     slow: float
-    """m/s; the largest such speed."""
+    """m/s; a slower point is never cut off."""
     release: float
     """m/s; a faster point does not lengthen a contact."""
 
 
 @strict_jit
-def within(path, f, p, place, near):
-    """Return whether a point of a path (F, P, 3) is no farther than `near` from a place."""
+def within(path, f, place, near):
+    """Return whether the point of a path (F, 1, 3) is no farther than `near` from a place."""
     square = 0.0
     for k in range(3):
-        square += (path[f, p, k] - place[k]) * (path[f, p, k] - place[k])
+        square += (path[f, 0, k] - place[k]) * (path[f, 0, k] - place[k])
     return square <= near * near
 
 
@@ -285,15 +281,14 @@ def still_part(speed, start, end, slow, stay):
 def place_ends(positions, cores, segments, limits, path, speed, scratch, out):
     """Write cores to `out` with both ends moved to where the point arrives at its place and leaves it.
 
-    An end is cut back while the point is off its place and faster than it creeps (`gradual`), or else moved on while
-    the point is slow and at it. A creeping point may be off by as far as it gets, at `creep` times its median speed,
-    from the frames that tell the place. Both are told by the part that is slow enough to lengthen a contact, if there
-    is one: a foot that arrives at half a metre per second, which is slow beside a kick, and then stands, stands from
-    there on.
+    An end is cut back while the point is fast and off its place, or else moved on while the point is slow and at it. A
+    creeping point may be off by as far as it gets, at `creep` times its median speed, from the frames that tell the
+    place. Both are told by the part that is slow enough to lengthen a contact, if there is one: a foot that arrives at
+    half a metre per second, which is slow beside a kick, and then stands, stands from there on.
 
     segments (S, 2). path (F, 1, 3), speed (F,) and scratch (F,): scratch.
     """
-    reach, depth, stay, fps, noise, near, creep, exact, gradual, slow, release = limits
+    reach, depth, stay, fps, noise, near, creep, slow, release = limits
     place = np.empty(3)
     fitted_point = fitted_first = last = -1
     variance = 3.0 * slope_variance(noise, 2.0 * reach + 1.0) * fps * fps
@@ -313,9 +308,7 @@ def place_ends(positions, cores, segments, limits, path, speed, scratch, out):
         for f in range(low, high):
             scratch[f - low] = speed[f]
         median = median_of(scratch, high - low)
-        own = max(median * median - variance, 0.0)
-        room = creep * math.sqrt(own) / fps
-        crawl = min(slow, math.sqrt(gradual * gradual * own + 4.0 * variance))
+        room = creep * math.sqrt(max(median * median - variance, 0.0)) / fps
         for _ in range(2):  # the second round knows the place without the frames that the first cut off
             low, high = max(low, start), min(high, end)
             width = max(min(depth, (high - low) // 2), 1)
@@ -324,16 +317,14 @@ def place_ends(positions, cores, segments, limits, path, speed, scratch, out):
                 inner = low if sign < 0 else high - 1
                 center = 0.5 * (inner + stop)
                 median_position(path, 0, min(inner, stop), max(inner, stop) + 1, scratch, place)
-                if within(path, f, 0, place, near + room * abs(f - center)):
+                if within(path, f, place, near + room * abs(f - center)):
                     while first <= f + sign < last and speed[f + sign] < fastest:
-                        if not within(path, f + sign, 0, place, near + room * abs(f + sign - center)):
+                        if not within(path, f + sign, place, near + room * abs(f + sign - center)):
                             break
                         f += sign
                 else:
-                    while f != stop and speed[f] > crawl:
-                        far = room * abs(f - center)
-                        # fitted positions of a contact's ends are drawn off by the frames beside them
-                        if within(path, f, 0, place, near + far) or within(positions, f, p, place, exact + far):
+                    while f != stop and speed[f] > slow:
+                        if within(path, f, place, near + room * abs(f - center)):
                             break
                         f -= sign
                 if sign < 0:
@@ -416,8 +407,8 @@ WARMUP = {
     "median_positions": lambda: (_frames(), _rows(), np.zeros(4), np.zeros((1, 3))),
     "slowest_speeds": lambda: (_frames(), _rows(), 1, 30.0, 0.0, np.zeros(1)),
     "place_ends": lambda: (
-        _frames(), _rows(), np.array([[0, 4]]), EndLimits(1, 1, 1, 30.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0),
-        np.zeros((4, 1, 3)), np.zeros(4), np.zeros(4), _rows(),
+        _frames(), _rows(), np.array([[0, 4]]), EndLimits(1, 1, 1, 30.0, 0.0, 1.0, 1.0, 1.0, 1.0), np.zeros((4, 1, 3)),
+        np.zeros(4), np.zeros(4), _rows(),
     ),
     "bridge": lambda: (_frames(), _rows(), 30.0, 12.0, 1.0, 0.0, np.zeros(4), np.zeros((2, 3)), _rows()),
 }  # fmt: skip

@@ -38,15 +38,6 @@ class StillnessSettings:
     creep: float = 2.0
     """Times its median speed over the contact by which a point may go on from that place. Halved, contacts of captured
     walks, whose feet roll on by centimetres, are a tenth too short."""
-    gradual: float = 20.0
-    """Times its median speed over the contact, and at most `speed`, below which a point off that place still belongs to
-    the contact: captured feet come to rest gradually, but one that was put on its place arrives or leaves while it
-    moves. Without it (a point slower than `speed` belongs to it), heels of the samples have an F1 score of 0.971
-    instead of 0.982, and 133 instead of 78 of 4,518 contacts of a driven set with hops drift by more than 1 mm. Of
-    1,006 still feet of captured clips, 99.4 % are covered at 20, 99.3 % at 10, 99.2 % at 5 and 99.9 % without it."""
-    exact: float = 0.0001
-    """Body heights; a frame this close to the place is there (0.2 mm), whatever the fit over its neighbours says: the
-    first and last frames of contacts of synthetic motion. Without it, that F1 score is 0.979."""
     release: float = 1.5
     """Times `speed`; a contact is not lengthened to frames in which the point is faster, and where it is slower for
     longer than the window of the fit, that part tells the contact's place. At 1, the second also cuts frames of
@@ -55,14 +46,6 @@ class StillnessSettings:
     """Seconds; longest gap across which two still intervals at the same position are merged; of two at other positions,
     the shorter and faster one is a skid. In 94 captured clips no still foot that carries the body is lost by that, and
     12 of 21 drifts of more than 1 mm of the driven scripts of docs/drive.md are gone."""
-    moving_time: float = 0.1
-    """Seconds that a point which is never slower than `speed` stands at least. A foot that passes over ground beside
-    a kick is slow, beside it, for 0.05 s. Of 1,713 contacts of 65 captured clips, 75 have no slower frame, and 30 of
-    these are shorter than this: heels of runs above standing balls, skids of dances. At 0.07, 15 are, at 0.2, 53; the
-    1,693 still feet of these clips are covered by contacts as before in all cases."""
-    moving_way: float = 0.1
-    """Body heights that such a point goes at most, about as far as a heel is from its ball. The farthest one of the
-    captured clips slides by 0.08 in a salsa; a foot that is dragged 5 cm above the ground goes by 0.12 to 0.2."""
     merge_near: float = 0.0125
     """Body heights; positions this close are the same if the point did not go farther in between (2 cm)."""
     smallest_window: float = 0.04

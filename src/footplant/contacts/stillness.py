@@ -208,8 +208,7 @@ def _ends(positions, cores, segments, fps: float, height: float, noise: float, s
     # a stay is longer than the window of the fit, so that not all of its speeds are those of one window
     depth, stay = max(round(settings.depth * fps), 1), max(round(settings.shortest * fps), 2 * reach + 2)
     limits = kernel.EndLimits(
-        reach, depth, stay, float(fps), noise, float(near), settings.creep, settings.exact * height, settings.gradual,
-        slow, settings.release * slow,
+        reach, depth, stay, float(fps), noise, float(near), settings.creep, slow, settings.release * slow
     )  # fmt: skip
     out, path = np.empty_like(cores), np.empty((frames, 1, 3))
     kernel.place_ends(positions, cores, segments, limits, path, np.empty(frames), np.empty(frames), out)
@@ -217,32 +216,23 @@ def _ends(positions, cores, segments, fps: float, height: float, noise: float, s
 
 
 def _skids(positions, intervals, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
-    """Return (B,) bool: intervals in which a point passes, skids to where it stands, or leaves slowly.
+    """Return (B,) bool: intervals in which a point skids to where it stands, or leaves slowly.
 
-    Such a point is slow enough in no frame to stand whatever the clip does (it moves). No foot is lifted and put down
-    at another place within `bridge`: of two intervals so close, the shorter one is no contact of its own if its point
-    moves, and is faster. Alone, a point that moves stands for `moving_time` at least, as in a run, and does not go
-    farther than `moving_way`.
+    No foot is lifted and put down at another place within `bridge`: of two intervals so close, the shorter one is no
+    contact of its own if its point is faster, and slow enough in no frame to stand whatever the clip does.
     """
     from footplant.contacts import _stillness as kernel
 
-    if not len(intervals):
-        return np.zeros(0, bool)
     speeds, skids = np.empty(len(intervals)), np.zeros(len(intervals), bool)
     reach = _reach(fps, height, noise, settings)
     kernel.slowest_speeds(positions, intervals, reach, float(fps), noise, speeds)
     close = (intervals[1:, 0] == intervals[:-1, 0]) & (intervals[1:, 1] - intervals[:-1, 2] <= settings.bridge * fps)
-    lengths, moves = intervals[:, 2] - intervals[:, 1], speeds > settings.speed * height
-    ways = np.array([np.linalg.norm(np.ptp(positions[start:end, p], axis=0)) for p, start, end in intervals])
-    passes = (lengths < settings.moving_time * fps - 0.5) | (ways > settings.moving_way * height)
-    # speeds of few noisy frames are uncertain
-    count = np.minimum(lengths, 2.0 * reach + 1.0)
-    spread = 3.0 * 12.0 * (noise * fps) ** 2 / ((count + 1.0) * count * (count - 1.0))
-    skids[passes & (speeds**2 > (settings.speed * height) ** 2 + 4.0 * spread)] = True
+    lengths = intervals[:, 2] - intervals[:, 1]
     for one, other in ((0, 1), (1, 0)):
         n = np.flatnonzero(close)
         fast, slow = n + one, n + other
-        skids[fast[moves[fast] & (speeds[fast] > speeds[slow]) & (lengths[fast] < lengths[slow])]] = True
+        moving = (speeds[fast] > settings.speed * height) & (speeds[fast] > speeds[slow])
+        skids[fast[moving & (lengths[fast] < lengths[slow])]] = True
     return skids
 
 
