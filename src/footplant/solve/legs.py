@@ -75,11 +75,12 @@ class LegSettings:
     """i of the hips, dimensionless. With 1, the acceleration of a knee that is bent counts up to seven times as much as
     that of hips which keep it straight, and the whole body jerks where one foot rolls up: of 12 pairs, with 1 and 4,
     jerk is 0.97 and 0.93 times the source's in the mean, that of hips 1.23 and 1.09 times; thighs are off by 2.05° and
-    2.04°, shanks by 2.08° and 2.09°. With 8 and 16, and a `pelvis_inertia` of 0.1, jerk is 0.95 times the source's."""
-    pelvis_inertia: float = 0.25
-    """i and j of the pelvis' turn, dimensionless. Of the same, with 1, 0.25 and 0.05, jerk is 0.93, 0.93 and 0.96 times
-    the source's, and shanks are off by 2.18°, 2.09° and 2.11°, and by 7.8°, 7.0° and 6.5° at the 95th percentile of
-    frames; knees that are straight in the reference are bent by 1.5°, 1.2° and 1.1°."""
+    2.04°, shanks by 2.08° and 2.09° (all with a `pelvis_inertia` of 0.25). With 8 and 16, jerk is 0.95 times the
+    source's."""
+    pelvis_inertia: float = 0.5
+    """i and j of the pelvis' turn, dimensionless. With 1 and 0.5, thighs of 62 pairs are off by 3.65° and 3.49° and
+    shanks by 3.88° and 3.79° at the 90th percentile; jerk is the same. With 1, 0.5 and 0.25, a spine whose pelvis turns
+    where someone lands (`fair1_dab`) is 0, 1.7° and 4.3° beyond its limit."""
     least_frames: float = 3.0
     """Frames; each τ is at least as long. At 30 frames/s shorter ones let a foot go within two frames: peak
     accelerations at the 90th percentile of 11 pairs fall from 4.0 to 2.0 times the source's with 3, and no further
@@ -114,12 +115,6 @@ class LegSettings:
     far off. With 3 and 10, joints of eight pairs are 1.3° and 0.9° farther beyond limits than the source's in the
     median, and 10.6° and 6.2° at worst; a knight who kneels, his knee bent by 155°, jerks 0.9 times as much as the
     source with both."""
-    push_balanced: float = 30.0
-    """Metres; `push` of a body that is balanced. Rows of balance ask for accelerations: beside them 10 is little. With
-    10, 30 and 100, an ankle of CesiumMan who kneels (CMU 141_28) ends 1.2°, 0.5° and 0.3° farther beyond its limit than
-    the source's; thighs of 9 other balanced pairs differ by less than 0.1°. Acrobatics are worse with 30: a vertebra of
-    a cartwheel on very short legs ends 51° instead of 44° beyond its limit. With 30 for all, a knight who crawls on
-    hands and feet jerks 7.1 instead of 4.1 times as much as the source."""
     steps: int = 14
     """Maximum number of Gauss–Newton steps. With 20, and with `settled` at 2e-5, no figure of 20 pairs differs by more
     than 2 % but the highest acceleration of a joint (7.8 instead of 8.1 times the source's)."""
@@ -390,7 +385,6 @@ def solve_legs(
     rise = np.full(frames, -np.inf) if high is None else high - hips
     most, settled = settings.steps if steps is None else steps, settings.settled
     if dynamics is not None and dynamics.counts.any():
-        weights = weights._replace(bound=weights.direction * settings.push_balanced)
         most, settled = most + dynamics.settings.steps, dynamics.settings.settled
         if any(rows is not None for rows in lean):
             settled = min(settled, settings.settled_leaning)
