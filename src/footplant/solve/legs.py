@@ -5,7 +5,7 @@ Unknowns of each frame are displacements from a reference motion: of the hips h,
 width turned, and a slack κ_s of each knee, by which it is flexed more than in the reference. L: the mean leg length.
 
     minimise   Σ_t (ε|h|² + Σ_s |h_s − c_s|²) / L² + p|θ|² + w Σ_s κ_s²
-               + on each unknown v·(i(τf)⁴|D²|² + 2j(τf)²|D¹|²)
+               + on each unknown v·((τf)⁴|D²|² + 2(τf)²|D¹|²)
     subject to c_s = its place where the foot is planted,
                |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
                c_s above the ground in swing, and before the risers that the reference is before,
@@ -17,9 +17,8 @@ width turned, and a slack κ_s of each knee, by which it is flexed more than in 
 u_s is the reference's vector from ankle to hip joint, k_s its knee angle, D(k) the distance from hip joint to ankle at
 a knee angle and σ_s the slope −dD/dk, taken at no less than a small flexion. The derivative of the knee angle by the
 distance, which is infinite for a straight leg, never appears: knees are as straight as the reference's, and hips as
-high as that asks. i and j are 1 but for the hips, which carry trunk, head and arms along (i: `hips_inertia`), and for
-the pelvis' turn, which moves nothing but the hip joints (both: `pelvis_inertia`). Thigh and shank then follow in closed
-form, so that footplants hold exactly. The trunk keeps its world rotations above the pelvis.
+high as that asks. Thigh and shank then follow in closed form, so that footplants hold exactly. The trunk keeps its
+world rotations above the pelvis.
 """
 
 from __future__ import annotations
@@ -71,16 +70,6 @@ class LegSettings:
     knee_time: float = 0.05
     """τ of the slacks, seconds. 0.07 lowers the highest angular accelerations of knees from 3.9 to 2.4 times the
     source's and raises jerk from 0.93 to 0.99."""
-    hips_inertia: float = 4.0
-    """i of the hips, dimensionless. With 1, the acceleration of a knee that is bent counts up to seven times as much as
-    that of hips which keep it straight, and the whole body jerks where one foot rolls up: of 12 pairs, with 1 and 4,
-    jerk is 0.97 and 0.93 times the source's in the mean, that of hips 1.23 and 1.09 times; thighs are off by 2.05° and
-    2.04°, shanks by 2.08° and 2.09° (all with a `pelvis_inertia` of 0.25). With 8 and 16, jerk is 0.95 times the
-    source's."""
-    pelvis_inertia: float = 0.5
-    """i and j of the pelvis' turn, dimensionless. With 1 and 0.5, thighs of 62 pairs are off by 3.65° and 3.49° and
-    shanks by 3.88° and 3.79° at the 90th percentile; jerk is the same. With 1, 0.5 and 0.25, a spine whose pelvis turns
-    where someone lands (`fair1_dab`) is 0, 1.7° and 4.3° beyond its limit."""
     least_frames: float = 3.0
     """Frames; each τ is at least as long. At 30 frames/s shorter ones let a foot go within two frames: peak
     accelerations at the 90th percentile of 11 pairs fall from 4.0 to 2.0 times the source's with 3, and no further
@@ -529,8 +518,6 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     times = np.maximum(seconds * fps, settings.least_frames)
     pull, push, bound = (direction * force for force in (2.0 * settings.arm_pull, settings.legs_push, settings.push))
     hips, bend, speed = settings.hips * direction, own * times**4, 2.0 * own * times**2
-    bend *= np.repeat([settings.hips_inertia, 1.0, settings.pelvis_inertia, 1.0], [3, 6, 2, 2])
-    speed *= np.repeat([1.0, settings.pelvis_inertia, 1.0], [9, 2, 2])
     return kernel.Weights(direction, hips, settings.turn, settings.knee, pull, push, bound, bend, speed)
 
 
