@@ -63,9 +63,6 @@ STRETCH = 4.0
 """Factor of the robust distances in the second step, and of its square in the first."""
 BACKWARDS, FOLDED = 0.02, -0.85
 """Least component of the forearm's direction ahead of the upper arm, and along it (a flexion of 148°)."""
-BOTH_WAYS = 0.3
-"""Radians from a rotation by 180° within which joint limits are looked at both ways round. Without that, shoulders that
-turn past it are 2.7 and 3.8° farther beyond their limits between knots (05_02 on Kate and on long legs), with it 0."""
 UPPER_FROM = 0.5
 """Fraction of the upper arm from which it is kept out of the other arm: shoulders are no obstacle."""
 
@@ -818,63 +815,42 @@ def arm_turns(arms, window, k, side, straight, a, b, c, d):
 
 
 @uncounted_jit
-def other_way(v):
-    """Return the rotation vector of the same rotation the other way round."""
-    scale = 1.0 - 2.0 * math.pi / max(math.sqrt(squared(v)), 1e-6)
-    return scale * v[0], scale * v[1], scale * v[2]
-
-
-@uncounted_jit
-def turn_slack(limits, case, owns, turns):
-    """Return `slack_of` of rotation vectors of shoulder and elbow, and its share in the weight.
-
-    owns: rotation vectors of the incoming motion. case: 0 … 23, the segment, the way round, the component and the sign.
-    Rotations by nearly 180° are bounded both ways round: which of them counts (`humanoid.limits`) changes between
-    knots.
-    """
-    segment, other, n, sign = case // 12, case // 6 % 2 == 1, case // 2 % 3, 1.0 if case % 2 == 1 else -1.0
-    own, turn, share = owns[segment], turns[segment], 1.0
-    around = other_way(turn)
-    # the way round of the incoming motion
-    if apart(around, own) < apart(turn, own):
-        turn = around
-    if other:
-        share = importance((math.pi - math.sqrt(squared(own))) / BOTH_WAYS)
-        if share <= 0.0:
-            return np.inf, 0.0
-        own, turn = other_way(own), other_way(turn)
-    return slack_of(limits[segment], n, sign, own[n], turn[n]), share
-
-
-@uncounted_jit
-def squared(v):
-    """Return the squared length of a vector."""
-    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
+def nearer_way(turn, other):
+    """Return a rotation vector the way round that is nearer to another one."""
+    scale = 1.0 - 2.0 * math.pi / max(math.sqrt(turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2), 1e-6)
+    around = (scale * turn[0], scale * turn[1], scale * turn[2])
+    return around if apart(around, other) < apart(turn, other) else turn
 
 
 @uncounted_jit
 def apart(a, b):
     """Return the squared distance between two vectors."""
-    return squared((a[0] - b[0], a[1] - b[1], a[2] - b[2]))
+    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2
 
 
 @uncounted_jit
 def add_arm_limits(arms, window, k, side, unknowns, weights, work):
     """Add rows for the rotation vectors of shoulder and elbow, as those of wrists; derivatives by differences, since
-    the upper arm's twist follows from the plane of the arm."""
+    the upper arm's twist follows from the plane of the arm.
+
+    They are taken the way round that is nearer to that of the incoming motion: past 180° the shorter one is another.
+    """
     i, step, limits = 4 * side, 1e-6, arms.limits[side]
     a, b, c, d = unknowns[i], unknowns[i + 1], unknowns[i + 2], unknowns[i + 3]
     upper, lower = window.locals[k, side, UPPER_ARM], window.locals[k, side, FOREARM]
-    owns = (
+    own = (
         anatomical(limits[UPPER_ARM], upper[0], upper[1], upper[2], upper[3]),
         anatomical(limits[FOREARM], lower[0], lower[1], lower[2], lower[3]),
     )
     now = arm_turns(arms, window, k, side, weights.straight, a, b, c, d)
+    now = nearer_way(now[0], own[0]), nearer_way(now[1], own[1])
     first = work.counts[k]
-    for case in range(24):
-        slack, share = turn_slack(limits, case, owns, now)
-        if slack < 0.5:
-            new_row(work, k, slack, share * weights.angle, BOUND)
+    for segment in range(2):
+        for n in range(3):
+            for sign in (-1.0, 1.0):
+                slack = slack_of(limits[segment], n, sign, own[segment][n], now[segment][n])
+                if slack < 0.5:
+                    new_row(work, k, slack, weights.angle, BOUND)
     if work.counts[k] == first:
         return
     for j in range(4):
@@ -882,12 +858,15 @@ def add_arm_limits(arms, window, k, side, unknowns, weights, work):
             arms, window, k, side, weights.straight, a + step * unit(j, 0), b + step * unit(j, 1),
             c + step * unit(j, 2), d + step * unit(j, 3),
         )  # fmt: skip
+        beside = nearer_way(beside[0], now[0]), nearer_way(beside[1], now[1])
         row = first
-        for case in range(24):
-            slack, _ = turn_slack(limits, case, owns, now)
-            if slack < 0.5 and row < work.counts[k]:
-                work.slopes[k, row, i + j] = (turn_slack(limits, case, owns, beside)[0] - slack) / step
-                row += 1
+        for segment in range(2):
+            for n in range(3):
+                for sign in (-1.0, 1.0):
+                    slack = slack_of(limits[segment], n, sign, own[segment][n], now[segment][n])
+                    if slack < 0.5 and row < work.counts[k]:
+                        work.slopes[k, row, i + j] = sign * (beside[segment][n] - now[segment][n]) / step
+                        row += 1
 
 
 @uncounted_jit

@@ -8,7 +8,8 @@ The whole clip is solved at once for a small displacement of the arms, given the
 d turns upper arm and forearm, two unknowns each per knot (`_arms`), and near the ground the hands, three each: |d| is
 the angle by which they are off. Bounds are quadratic penalties on what is broken; a bound takes part in a step when
 that step is predicted to break it (look-ahead active set). Knots are about `knot_time` apart; in windows with planted
-palms every frame is a knot. Frames far from anything that acts stay as they are, bit for bit.
+palms, or shoulders that turn past 180°, every frame is a knot. Frames far from anything that acts stay as they are,
+bit for bit.
 
 A palm planted on the ground lies on it: the wrist extends, and the skin of the hand stays above it. Where its place is
 free, it is where the palm comes to lie without it; so is that of a palm held in the air inside the body.
@@ -616,7 +617,7 @@ class _ArmsStage:
         missed: list[str] = []
         left = np.zeros(len(self.palms))
         for begin, stop in _windows(acts, max(round(settings.pad * self.fps / stride), 2)):
-            if held[begin:stop].any():
+            if held[begin:stop].any() or self._past_half_turns(knots[begin], knots[stop - 1] + 1):
                 part = np.arange(knots[begin], knots[stop - 1] + 1)
                 self._solve_window(*self.window(part), 1, local, missed, left)
             else:
@@ -624,6 +625,17 @@ class _ArmsStage:
                 self._solve_window(part, clearance[begin:stop], stride, local, missed, left)
         moved = Motion(self.motion.skeleton, self.motion.root, local, self.fps, offsets=self.motion.offsets)
         return ArmsResult(moved, tuple(missed), left if len(left) else None, tuple(self.plants))
+
+    def _past_half_turns(self, first: int, end: int) -> bool:
+        """Return whether a shoulder turns past 180° at frames first … end−1: which of its limits it is beyond jumps."""
+        for side in range(2):
+            joint, limits = self.arms.joints[side, 1], self.arms.limits[side, 0]
+            if joint >= 0:
+                turned = rotation.multiply(limits[:4], self.motion.rotations[first:end, joint])
+                turns = rotation.log(rotation.multiply(turned, rotation.inverse(limits[4:8])))
+                if (np.linalg.norm(np.diff(turns, axis=0), axis=1) > np.pi).any():
+                    return True
+        return False
 
     def _solve_window(
         self, window, clearance: NDArray, stride: int, local: NDArray, missed: list[str], left: NDArray
