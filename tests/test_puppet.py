@@ -131,6 +131,49 @@ def test_a_point_that_was_held_back_as_far_as_it_may_be_stays_while_the_performe
     assert np.linalg.norm(places[-1] - places[0]) < 0.001
 
 
+def test_a_point_that_trembles_stands_and_one_that_begins_to_rise_does_not():
+    from footplant.solve.ik.puppet import _hold, _packed
+
+    engine = PuppetEngine(samples.load("walk").character, samples.load_character("blubby"))
+    packed = engine.packed()
+    target, found, state = _packed.target_of(packed), _packed.found_of(packed), np.zeros(15)
+    state[_hold.GRIP : _hold.GRIP + 2], found.nearest[2:5], dt = 1.0, 0.0, 1.0 / 120.0
+    still, grips = (0.0, 0.0, 0.0), []
+    for frame in range(40):
+        # 4 mm from frame to frame, then 0.3 m/s
+        height = 0.002 * (-1) ** frame if frame < 30 else 0.3 * (frame - 29) * dt
+        found.points[2] = 0.0, height, 0.0
+        grips.append(_hold.held_share(2, found, 1.0, dt, target.stage, state, still)[1])
+    assert min(grips[:30]) > 0.7
+    assert grips[32] < 0.1
+
+
+def test_what_is_on_the_ground_at_the_first_frame_stands_until_it_is_seen_to_move():
+    from footplant.solve.ik.puppet import _hold, _packed
+    from footplant.solve.ik.puppet._tables import Clock, new_limbs
+
+    engine = PuppetEngine(samples.load("walk").character, samples.load_character("blubby"))
+    packed = engine.packed()
+    target, found, work = _packed.target_of(packed), _packed.found_of(packed), _packed.work_of(packed)
+    limbs = new_limbs(len(engine.target.skeleton), len(target.puppet.spine))
+    found.scene[2], found.nearest[2:5] = 1.0, 0.0
+    for frame in range(3):
+        _hold.hold_points(target, 2, found, Clock(1.0 / 120.0, frame > 0, 1.0), 0.0, limbs, work)
+    assert (limbs.holds[:3, _hold.GRIP : _hold.GRIP + 2] > 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("path", "who"),
+    [("bvh/cmu/05_02.bvh", "sally"), ("bvh/cmu/49_06.bvh", "blubby"), ("bvh/cmu/61_01.bvh", "blubby")],
+)
+@pytest.mark.named("{path}")
+def test_feet_of_recordings_whose_points_tremble_or_come_late_stay_within_two_millimetres(path, who):
+    clip, scene, intervals = measured.real_clip(shared_data(*path.split("/")))
+    target = samples.load_character(who)
+    found = PuppetEngine(clip.character, target, scene).play(clip.motion)
+    assert measured.drift(intervals, found, measured.feet(Kinematics(found.motion), target)) < 0.002
+
+
 @pytest.mark.parametrize("who", TARGETS)
 def test_heel_and_ball_stand_while_toes_bend(who):
     clip, target = samples.load("punch"), samples.load_character(who)

@@ -19,8 +19,6 @@ from footplant.solve.ik.puppet._tables import AT, GRIP, from_thing, soften
 PLACE, BACK, SPEED, THEIRS, RESTLESS = 0, 3, 6, 9, 14
 """Columns of a point's state: requested position, hold offset, velocity of the performer's point, its position, grips
 over the ground and vertically, mean speed."""
-UNKNOWN = 0.2
-"""Mean speed of a point before the first frame, m/s along each axis."""
 FAINT = 1e-4
 """Least weight of a point."""
 
@@ -35,12 +33,13 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
     tuning = stage.tuning
     x, y, z = moved_by
     blend = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[AT.hold_rate])
-    square, way = 0.0, 0.0
+    square, steady, way = 0.0, 0.0, 0.0
     for k in range(3):
-        moved = importance.points[n, k] - state[THEIRS + k]
+        moved, before = importance.points[n, k] - state[THEIRS + k], state[SPEED + k]
         state[THEIRS + k] = importance.points[n, k]
         state[SPEED + k] += blend * (moved / dt - state[SPEED + k])
         square += state[SPEED + k] ** 2
+        steady += (0.5 * (state[SPEED + k] + before)) ** 2
         way += moved * moved
     state[RESTLESS] += blend * (math.sqrt(way) / dt - state[RESTLESS])
     back_x, back_y, back_z = state[BACK] - x, state[BACK + 1] - y, state[BACK + 2] - z
@@ -51,6 +50,10 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
     # toes that carry a foot carry its ball
     low = importance.nearest[n] if n % 3 != 0 else min(importance.nearest[n], importance.nearest[n + 1])
     near = share((low - tuning[AT.on_ground]) / (tuning[AT.off_ground] - tuning[AT.on_ground]))
+    # what stands and trembles does not rise: the mean of two frames is then less than half of the mean speed; that of a
+    # point that begins to move is not
+    steady = math.sqrt(steady)
+    speed += state[GRIP + 1] * share(2.0 * steady / max(state[RESTLESS], 1e-9)) * (steady - speed)
     slow_rise = share((speed - tuning[AT.slow_rise]) / (tuning[AT.fast_rise] - tuning[AT.slow_rise]))
     part = near * weight ** tuning[AT.fully]
     grips = 1.0 - math.exp(-0.6931471805599453 * dt / tuning[AT.grips])
@@ -79,8 +82,9 @@ def hold_points(target, limb, importance, clock, settle, limbs, work):
         moved_x, moved_y, moved_z = x - state[PLACE], y - state[PLACE + 1], z - state[PLACE + 2]
         state[PLACE], state[PLACE + 1], state[PLACE + 2] = x, y, z
         if not clock.started:
+            # what is on the ground stands until it is seen to move
             for k in range(3):
-                state[BACK + k], state[SPEED + k], state[THEIRS + k] = 0.0, UNKNOWN, importance.points[n, k]
+                state[BACK + k], state[SPEED + k], state[THEIRS + k] = 0.0, 0.0, importance.points[n, k]
             continue
         moved_by = (moved_x, moved_y, moved_z)
         firm, firm_up, part, part_up = held_share(

@@ -225,7 +225,7 @@ def leg(target, limb, importance, scene, clock, limbs, work):
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
     low = share((least - tuning[AT.foot_low]) / (tuning[AT.foot_high] - tuning[AT.foot_low]))
     firm = low * weight**4
-    low = max(low, grip_of(limb, limbs))
+    grip = grip_of(limb, limbs)
     there[0], there[1], there[2] = x, y, z
     for k in range(3):
         wanted = there[k] - now[k]
@@ -233,7 +233,9 @@ def leg(target, limb, importance, scene, clock, limbs, work):
             state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, tuning[AT.foot_ease], dt)
         else:
             state[k], state[3 + k] = wanted, 0.0
-        there[k] = now[k] + state[k] + low * (wanted - state[k])
+        # a foot that stands stays as late as it came to stand
+        state[6 + k] = (1.0 - grip) * (1.0 - low) * (state[k] - wanted) + grip * state[6 + k]
+        there[k] = now[k] + wanted + state[6 + k]
     easy = tuning[AT.easy_swing] + (tuning[AT.easy_step] - tuning[AT.easy_swing]) * share(
         stage.scale * least / tuning[AT.foot_high]
     )

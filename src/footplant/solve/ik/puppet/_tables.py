@@ -146,7 +146,7 @@ class Limbs(NamedTuple):
     arms: NDArray
     """(2, 2, 8) rotation of upper arm and forearm from the captured one (4), and its rate (4)."""
     feet: NDArray
-    """(2, 6) shift of each ankle from its copied position, metres, and its rate."""
+    """(2, 9) shift of each ankle from its copied position, metres, its rate, and how far it is behind its goal."""
     peak: NDArray
     """(2,) largest acceleration of the copied joints, m/s², and the number of frames so far."""
     copied: NDArray
@@ -250,7 +250,7 @@ def new_limbs(joints: int, vertebrae: int) -> Limbs:
     return Limbs(
         np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
-        np.zeros((2, 2, 8)), np.zeros((2, 6)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
+        np.zeros((2, 2, 8)), np.zeros((2, 9)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
         np.zeros((2, joints, 3)), np.zeros((vertebrae, 9)), np.zeros((2, 9)), np.zeros((2, 9)), np.zeros((2, 8)),
         np.zeros((6, 15)), np.zeros((2, 3)), np.zeros((2, 6)),
     )  # fmt: skip
