@@ -513,6 +513,30 @@ def test_toes_of_feet_as_long_as_a_tread_overhang_it_on_the_way_down(walk):
     assert (footing.heel[2] + 1.005 * run) % run > 0.08 * run
 
 
+def test_a_foot_that_steps_down_has_its_ball_at_the_nose_of_its_tread(walk):
+    ground = grounds.Stairs(-0.17, 0.4, 8, (0.0, 1.2))
+    solution = terrain(walk, ground)
+    kinematics, balls = Kinematics(solution.motion), {}
+    for plant in planned_contacts(solution):
+        if plant.point.endswith("ball"):
+            place = kinematics.point(walk.character.contacts[plant.point])[(plant.start + plant.end) // 2]
+            balls[plant.start] = place[2] - 1.2, round(-float(ground.height(place[None, ::2])[0]) / 0.17)
+    placed = [balls[start] for start in sorted(balls)]
+    behind = [0.4 * treads - along for (along, treads), (_, after) in pairwise(placed) if after > treads]
+    assert len(behind) >= 3
+    # on its tread, and the toes, 7 cm long, over the nose
+    assert min(behind) > 0.0
+    assert max(behind) < 0.05
+    assert set(np.diff([treads for _, treads in placed]).tolist()) <= {0, 1}
+
+
+@pytest.mark.named("bvh/cmu/35_01.bvh", "vrm/Godette_vrm0.vrm")
+def test_ankles_of_short_legs_keep_their_limits_down_high_steps(shared):
+    """Legs of 0.44 m, steps of 0.22 m: ankles of swinging feet broke their limits in 22 frames, by up to 13°."""
+    result = terrain(shared / "bvh/cmu/35_01.bvh", "stairs:-0.22:0.26", target=shared / "vrm/Godette_vrm0.vrm")
+    assert humanoid.limit_violations(result.character, result.motion.rotations).max() < np.radians(0.5)
+
+
 @pytest.mark.parametrize("ground", ["stairs:0.17:0.29", "stairs:-0.22:0.26"])
 def test_a_squat_folds_no_leg_over_on_stairs(shared, ground):
     clip = footplant.load(shared / "bvh/cmu/69_70.bvh")
