@@ -129,9 +129,11 @@ class ArmSettings:
     """Weight of a hand that is farther from the body than the source's, per squared body height. Without it hands at
     the body are 25 instead of 10 mm farther off than the source's in the median pair, and free upper arms 0.45 instead
     of 0.65° off; with half of it hands are about 5 mm farther off."""
-    swing: float = 0.4
-    """Body heights per second; speed along the body up to which a hand stays as close; at twice that it need not.
-    Without it a runner's arms are 0.6° off the source (09_01 on Sally: 0.01° with it)."""
+    swing: float = 0.8
+    """Body heights per second; speed along the body up to which a hand stays as close; at twice that it need not. With
+    0.4 a runner's hands are 81 instead of 49 mm farther from the trunk than the source's (09_01 on Sally), and those of
+    113 pairs 9.5 and 16.3 instead of 9.2 and 15.3 mm in the median of two lists, but the runner's arms 0.01 instead of
+    0.4° off the source. With 1.2 and 2 there is next to no difference, but one shoulder is farther beyond its limit."""
     close_slack: float = 0.006
     """Distance by which it may be farther (1 cm)."""
     near_hands: tuple[float, float] = (0.09, 0.18)
