@@ -16,12 +16,14 @@ import footplant
 from footplant import io, rotation, samples
 from footplant.blending.common_character import carry_heading, on_one_character
 from footplant.blending.compose import RootPath, root_reference
+from footplant.blending.loops import find_loop
+from footplant.blending.treadmill import belt_velocity
 from footplant.cli import main
 from footplant.cli.drive import load_controller
 from footplant.errors import FormatError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.live import _controller as kernel
-from footplant.live.clip_set import examine
+from footplant.live.clip_set import clips_of, examine, travelling
 from footplant.live.controller import DIRECTIONS, Controller, build_controller
 from footplant.live.motion_set import MotionSet, load_set, read_set
 from footplant.live.script import Order, drive, held_intervals, parse_script
@@ -36,7 +38,7 @@ FPS = 60.0
 
 @cache
 def full():
-    return load_controller(load_set("set:samples"))
+    return load_controller(load_set("set:samples"))[0]
 
 
 @cache
@@ -839,3 +841,73 @@ def test_a_foot_that_falls_flat_is_braked_evenly():
     assert abs(heights[-1]) < 1e-6
     assert speeds[0] < -0.8 * np.sqrt(2.0 * brake * heights[0])
     assert np.abs(np.diff(speeds)).max() / dt < 1.25 * brake
+
+
+def _on_the_spot(clip, cycle, name):
+    """Return one cycle of a gait as games have it: hips stay where they are."""
+    first, last = (round(seconds * clip.motion.fps) for seconds in cycle)
+    motion = clip.motion[first : last + 1]
+    root = np.array(motion.root)
+    way = (root[-1] - root[0])[::2]
+    root[:, ::2] -= np.linspace(0.0, 1.0, len(root))[:, None] * way
+    speed = float(np.linalg.norm(way)) / motion.duration
+    return replace(clip, motion=replace(motion, root=root), name=name), speed
+
+
+def test_gaits_on_the_spot_travel_as_fast_as_their_feet_slide():
+    clips, speeds = [], {}
+    for name in ("walk", "run"):
+        clip = io.load(f"sample:{name}")
+        spot, speeds[name] = _on_the_spot(clip, find_loop(clip), name)
+        clips.append(spot)
+        assert belt_velocity(clip) is None
+    controller = footplant.drive_set([*clips, "sample:stand"])
+    assert set(controller.spec.gaits) == {"walk", "run"}
+    for name, speed in speeds.items():
+        state = controller.init(begin=name)
+        roots = []
+        for _ in range(240):
+            state, pose = controller.step(state, 1 / 60)
+            roots.append(pose.root.copy())
+        went = float(np.linalg.norm((roots[-1] - roots[119])[[0, 2]])) / 2.0
+        np.testing.assert_allclose(went, speed, rtol=0.1)
+
+
+@pytest.mark.parametrize("name", ["kick", "stand", "jump", "clap"])
+def test_what_stays_on_the_spot_without_walking_stays_there(name):
+    clip = io.load(f"sample:{name}")
+    assert travelling(clip) is clip
+
+
+def test_all_takes_of_a_file_make_a_set(tmp_path):
+    walk = replace(io.load("sample:walk"), name="Walk")
+    io.save(tmp_path / "hero.glb", walk, takes=[walk, replace(walk, motion=walk.motion[40:90], name="Step")])
+    io.save(tmp_path / "solo.glb", replace(walk, name="mixamo.com"))
+    names = [clip.name for clip in clips_of(tmp_path / "hero.glb")]
+    assert names == ["Walk", "Step"]
+    assert [clip.name for clip in clips_of(tmp_path / "solo.glb")] == ["solo"]
+
+
+@pytest.mark.timeout(120)
+def test_feet_that_hang_on_the_root_can_be_driven(tmp_path, monkeypatch):
+    whole = io.load_character("sample:sally")
+    skeleton, roles = whole.skeleton, whole.require_roles()
+    places, turned = skeleton.rest_world
+    parents, offsets, rest = skeleton.parents.copy(), np.array(skeleton.offsets), np.array(skeleton.rest)
+    for foot in (roles["left_foot"], roles["right_foot"]):
+        parents[foot] = 0
+        offsets[foot] = rotation.rotate(rotation.inverse(turned[0]), places[foot] - places[0])
+        rest[foot] = rotation.multiply(rotation.inverse(turned[0]), turned[foot])
+    apart = replace(whole, skeleton=replace(skeleton, parents=parents, offsets=offsets, rest=rest))
+    names = [skeleton.names[roles[f"{side}_foot"]] for side in ("left", "right")]
+    found = []
+    for who in (apart, whole):
+        driven = drive(footplant.drive_set(["sample:walk"], character=who), "walk 2s").motion
+        found.append(Kinematics(driven).positions[:, [driven.skeleton.index(name) for name in names]])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-3)
+    monkeypatch.setattr(io, "load_character", lambda _: apart)
+    arguments = ["drive", "--clips", "sample:walk", "--script", "walk 2s", "--character", "apart"]
+    assert main([*arguments, "-o", str(tmp_path / "driven.bvh")]) == 0
+    written = io.load(tmp_path / "driven.bvh").motion
+    there = Kinematics(written).positions[:, [written.skeleton.index(name) for name in names]]
+    np.testing.assert_allclose(there, found[0], atol=1e-3)

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from footplant.live.aimed_steps import Aimed
     from footplant.live.controller import Controller
     from footplant.live.motion_set import MotionSet
+    from footplant.skeleton import Character
 
 
-def load_controller(spec: MotionSet, character: str | None = None) -> Controller:
-    """Build the controller of a motion set with its clips and character. character: use another one than the set's."""
+def load_controller(spec: MotionSet, character: str | None = None) -> tuple[Controller, Character]:
+    """Return the controller of a motion set, and its character. character: use another one than the set's."""
     from footplant.io import SAMPLE, load_character
     from footplant.live.controller import build_controller
 
@@ -33,21 +34,29 @@ def load_controller(spec: MotionSet, character: str | None = None) -> Controller
     clips = {name: load_clip(resolve(name)) for name in spec.clips()}
     wanted = character or (None if spec.character is None else resolve(spec.character))
     with working("registering the clips"):
-        return build_controller(spec, clips, None if wanted is None else load_character(wanted))
+        driven = clips[spec.clips()[0]].character if wanted is None else load_character(wanted)
+        return build_controller(spec, clips, driven), driven
 
 
 REACH = 60.0
 """Metres around the start for which a ground is made."""
 
 
-def clips_controller(files: list[str], character: str | None = None) -> Controller:
-    """Build the controller of any clips: what they are is told from them."""
-    from footplant.io import load_character
-    from footplant.live.clip_set import drive_set
+def clips_controller(files: list[str], character: str | None = None) -> tuple[Controller, Character]:
+    """Return the controller of any clips, and its character: what the clips are is told from them."""
+    from footplant.io import holds_markers, load_character
+    from footplant.live.clip_set import clips_of, drive_set
 
-    clips = [load_clip(file) for file in files]
+    clips = []
+    for file in files:
+        if holds_markers(file):
+            clips.append(load_clip(file))
+            continue
+        with working(f"reading {file}"):
+            clips += clips_of(file)
     with working("examining and registering the clips"):
-        return drive_set(clips, character=None if character is None else load_character(character))
+        driven = clips[0].character if character is None else load_character(character)
+        return drive_set(clips, character=driven), driven
 
 
 def _ground(text: str, controller: Controller) -> Ground:
@@ -94,6 +103,7 @@ def drive(
     from footplant.clip import Clip
     from footplant.contacts.detection import FEET, Contacts, Plant
     from footplant.errors import FormatError
+    from footplant.feet.detached import detached_motion
     from footplant.geometry import Plane
     from footplant.io import save
     from footplant.kinematics import Kinematics
@@ -107,7 +117,7 @@ def drive(
     for file in files:
         check_targets(file, out, None, overwrite=overwrite)
     if clips:
-        controller = clips_controller(files, character)
+        controller, driven = clips_controller(files, character)
         spec = controller.spec
         orders = parse_script(script, spec.names())
     elif len(files) > 1:
@@ -115,13 +125,15 @@ def drive(
     else:
         spec = load_set(files[0])
         orders = parse_script(script, spec.names())
-        controller = load_controller(spec, character)
+        controller, driven = load_controller(spec, character)
     motion_set = " ".join(files)
     uneven = None if ground is None else _ground(ground, controller)
     with solving("driving") as progress:
         done = play(controller, orders, fps=fps, ground=uneven, progress=progress)
     with working(f"writing {out}"):
-        save(out, Clip(done.motion, controller.character, name=spec.name))
+        whole = driven.skeleton.names == done.motion.skeleton.names
+        written = done.motion if whole else detached_motion(done.motion, driven.skeleton)
+        save(out, Clip(written, driven, name=spec.name))
     kinematics = Kinematics(done.motion)
     plants = [
         Plant(point, start, end, kinematics.point(controller.character.contacts[point])[start:end].mean(axis=0))

@@ -10,7 +10,9 @@ import numpy as np
 
 from footplant.blending.common_character import on_one_character
 from footplant.clip import Clip
-from footplant.live.clip_set import examine, known_kinds, sort_clips, unique_names
+from footplant.errors import MotionError
+from footplant.feet.detached import attach_feet
+from footplant.live.clip_set import examine, known_kinds, sort_clips, travelling, unique_names
 from footplant.live.controller import Controller, build_controller
 from footplant.live.motion_set import Idle, MotionSet, load_set
 from footplant.problem import Progress
@@ -64,8 +66,17 @@ class DriveSet:
         return {"is": "set", "motions": motions, "missing": list(self.missing)}
 
 
+def _require_whole(character: Character) -> None:
+    if attach_feet(character) is not character:
+        raise MotionError(
+            f"expected a character whose limbs are in one piece to be driven here, got {character.name!r}; "
+            "`footplant drive` drives it by a script"
+        )
+
+
 def sample_set(character: Character, progress: Progress) -> DriveSet:
     """Return the set of the sample motions on a character."""
+    _require_whole(character)
     from footplant.io import load
 
     spec, clips = load_set(SAMPLES), {}
@@ -79,10 +90,11 @@ def sample_set(character: Character, progress: Progress) -> DriveSet:
 
 def own_set(clips: Sequence[Clip], character: Character, progress: Progress) -> DriveSet:
     """Return a set of any clips on a character: gaits, turns, idles and actions are found in them."""
+    _require_whole(character)
     named, known = {}, {}
     for number, (name, clip) in enumerate(zip(unique_names(clips), clips)):
         progress(f"examining {name}", 0.7 * number / len(clips))
-        (named[name],) = on_one_character([clip], character, balance=False)
+        (named[name],) = on_one_character([travelling(clip)], character, balance=False)
         known[name] = examine(named[name])
     spec = sort_clips(known)
     if not spec.idles:

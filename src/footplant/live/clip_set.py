@@ -1,6 +1,7 @@
 """Make a motion set from any clips: what each of them is, its loops, its turns and its key moment are told from it.
 
-A clip that travels and repeats itself is a gait. Where it also walks curves, these become the gait's turns; a clip that
+A clip that travels and repeats itself is a gait; one that does so on the spot, as loops of games do, travels as fast as
+its feet slide. Where it also walks curves, these become the gait's turns; a clip that
 only turns becomes a turn of the straight gait nearest in speed. A clip that stays where it is and hardly moves is an
 idle. Everything else is an action: the part around its key moment, at which its fastest limb is at what it is aimed at.
 """
@@ -18,15 +19,18 @@ from footplant.blending.common_character import carry_heading, on_one_character
 from footplant.blending.compose import RootPath, root_reference
 from footplant.blending.distance import clouds, distances
 from footplant.blending.loops import find_loop
+from footplant.blending.treadmill import off_the_treadmill, several_rounds
 from footplant.checks import real_number
 from footplant.clip import Clip
 from footplant.errors import MotionError
+from footplant.feet.detached import attach_feet
+from footplant.io import SAMPLE, load_takes
 from footplant.kinematics import Kinematics
 from footplant.live.controller import Controller, build_controller
 from footplant.live.motion_set import EFFECTORS, STEP, Action, Gait, Idle, MotionSet
 from footplant.live.settings import CLIP_SET
 from footplant.live.tables import stays_upright
-from footplant.result import CharacterSource, ClipSource, as_character, as_clip
+from footplant.result import CharacterSource, ClipSource, as_character, as_clip, require_humanoid
 
 RATE = 60.0
 """Frames per second at which clips are examined."""
@@ -59,18 +63,18 @@ class KnownClip:
 def drive_set(
     clips: Iterable[ClipSource], *, character: CharacterSource | None = None, fade: float = MotionSet.fade
 ) -> Controller:
-    """Return a controller of any clips, by the names of their files.
+    """Return a controller of any clips, by the names of their files; of a file with several takes all, by their names.
 
     Lead-ins are dropped, and nothing is set by hand: which are gaits, idles and actions, where they loop and turn, how
     fast they are and what they aim are told from the clips. character: the one that all are put on (default: the first
     clip's). fade: seconds of a transition at least.
     """
     fade = real_number(fade, "seconds of a transition", MotionError, low=0.05, high=60.0)
-    loaded = [as_clip(clip, humanoid=True) for clip in clips]
+    loaded = [clip for source in clips for clip in clips_of(source)]
     if not loaded:
         raise MotionError("expected at least one clip, got none")
-    target = loaded[0].character if character is None else as_character(character)
-    together = on_one_character(loaded, target, balance=False)
+    target = attach_feet(loaded[0].character if character is None else as_character(character))
+    together = on_one_character([travelling(clip) for clip in loaded], target, balance=False)
     named = dict(zip(unique_names(loaded), (carry_heading(clip) for clip in together)))
     known = {name: examine(clip, fade) for name, clip in named.items()}
     controller = build_controller(sort_clips(known, fade=fade), named, target)
@@ -80,6 +84,27 @@ def drive_set(
         for name, clip in named.items()
     }
     return controller if own == known else build_controller(sort_clips(own, fade=fade), named, target)
+
+
+def clips_of(source: ClipSource) -> list[Clip]:
+    """Return the humanoid clips that a file or a clip has for a set: all takes of more than a pose.
+
+    A single take has the name of its file: exporters call all of theirs alike ("mixamo.com", "Take 001").
+    """
+    if not isinstance(source, str | Path):
+        return [as_clip(source, humanoid=True)]
+    takes = list(load_takes(source))
+    require_humanoid(takes[0].character, source)
+    moving = [take for take in takes if len(take.motion) > 1] or takes[:1]
+    if len(moving) == 1:
+        moving = [replace(moving[0], name=Path(str(source).removeprefix(SAMPLE)).stem)]
+    return moving
+
+
+def travelling(clip: Clip) -> Clip:
+    """Return a loop of a gait, on the spot or of one cycle, as it travels over the ground; any other clip as it is."""
+    lasting = several_rounds(off_the_treadmill(clip))
+    return lasting if lasting is not clip and examine(lasting).kind == "gait" else clip
 
 
 def unique_names(clips: Iterable[Clip]) -> list[str]:

@@ -19,6 +19,7 @@ from footplant.blending.warp import TimeCurve
 from footplant.clip import Clip
 from footplant.contacts.detection import FEET, Contacts
 from footplant.errors import FormatError, MotionError
+from footplant.feet.detached import attach_feet
 from footplant.humanoid import reference_pose
 from footplant.kinematics import Kinematics
 from footplant.live.motion_set import EFFECTORS, Action, MotionSet
@@ -111,10 +112,14 @@ class Tables:
 
 
 def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Character | None = None) -> Tables:
-    """Prepare the clips of a set. clips: by the names that the set gives them. character: the one to put them on."""
+    """Prepare the clips of a set. clips: by the names that the set gives them. character: the one to put them on.
+
+    A character with detached limbs is driven with attached ones (`feet.detached`): the controller's character.
+    """
     if character is None:
         character = clips[spec.clips()[0]].character
     character.require_roles()
+    character = attach_feet(character)
     missing = [name for name in FEET if name not in character.contacts]
     if missing:
         raise MotionError(
