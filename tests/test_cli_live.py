@@ -16,6 +16,7 @@ import pytest
 import footplant
 import live_made
 from footplant.cli import main
+from footplant.errors import FormatError
 from footplant.live.protocols import recording
 from footplant.live.protocols.vmc import VmcReceiver
 
@@ -210,3 +211,18 @@ def test_live_in_and_out(tmp_path):
     assert all(np.isfinite(sample.positions).all() for sample in found)
     hips = np.array([sample.positions[0] for sample in found if sample.present[0]])
     assert 0.3 < hips[:, 1].mean() < 0.8
+
+
+def test_seconds_of_a_file_are_those_of_its_motion(tmp_path):
+    out = tmp_path / "part.bvh"
+    arguments = ["puppet", "--in", "sample:walk", "--to", "sample:sally", "--out", str(out)]
+    assert main([*arguments, "--seconds", "0.5"]) == 0
+    assert abs(footplant.load(out).motion.duration - 0.5) < 0.02
+
+
+def test_huge_files_are_refused_at_once(tmp_path):
+    path = tmp_path / "endless.bvh"
+    path.touch()
+    os.truncate(path, 5 << 30)
+    with pytest.raises(FormatError, match="at most 4 GiB"):
+        footplant.load(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import sys
 import threading
@@ -406,15 +407,17 @@ def _from_file(
 
     if record is not None:
         raise FormatError("--record applies to incoming datagrams, not to a file")
-    with until_stopped(seconds) as stop:
+    # seconds of what the file holds: into another file it plays faster than in its time
+    longest = math.inf if seconds is None else seconds
+    with until_stopped() as stop:
         if is_recording(source):
-            return _from_recording(source, target, make, settings, show, stop, actors)
-        return _from_clip(source, target, make, show, stop)
+            return _from_recording(source, target, make, settings, show, stop, actors, longest)
+        return _from_clip(source, target, make, show, stop, longest)
 
 
 def _from_recording(
     source: str, target: Character, make: MakePuppeteer, settings: Any, show: _Show, stop: Callable[[], bool],
-    actors: int,
+    actors: int, longest: float,
 ) -> dict[str, Any]:  # fmt: skip
     """Play the datagrams of a file: in real time for an avatar, as fast as possible into a file."""
     from footplant.errors import FormatError
@@ -424,7 +427,7 @@ def _from_recording(
     stage: LiveStage | None = None
     begun, last = time.perf_counter(), 0.0
     for moment, sender, data in read(source):
-        if stop():
+        if stop() or moment > longest:
             break
         stage = stage or LiveStage(protocol_of(data), target, make, settings, actors)
         # in steps, as time passes live
@@ -448,7 +451,7 @@ def _present(show: _Show, shown: Shown, begun: float) -> None:
 
 
 def _from_clip(
-    source: str, target: Character, make: MakePuppeteer, show: _Show, stop: Callable[[], bool]
+    source: str, target: Character, make: MakePuppeteer, show: _Show, stop: Callable[[], bool], longest: float
 ) -> dict[str, Any]:
     """Play a motion file as a performer: no filter, no calibration, its own frame rate."""
     from footplant.cli.loading import load_clip
@@ -462,7 +465,7 @@ def _from_clip(
     show.fps = motion.fps
     begun = time.perf_counter()
     for frame in range(len(motion)):
-        if stop():
+        if stop() or frame / motion.fps > longest:
             break
         state, pose = puppeteer.step(
             state, PerformerFrame(motion.root[frame], motion.rotations[frame], motion.frame_time)

@@ -142,9 +142,14 @@ def _at_rate(clip: Clip, fps: float | None) -> Clip:
     return replace(clip, motion=clip.motion.resample(fps, smooth=fps > clip.motion.fps), others=others)
 
 
+_LARGEST = 1 << 32
+"""Bytes of a file that is read, as of one in a batch: larger ones fill memory before they turn out to be no motion."""
+
+
 def _check_file(path: Path) -> None:
-    """Raise `FormatError` for files that no format can read: missing ones and Git LFS pointers."""
-    require_file(path)
+    """Raise `FormatError` for files that no format can read: missing and endless ones, and Git LFS pointers."""
+    if require_file(path).st_size > _LARGEST:
+        raise FormatError(f"expected at most {_LARGEST >> 30} GiB, got more", path=path)
     try:
         with open(path, "rb") as file:
             start = file.read(len(_GIT_LFS_POINTER))
