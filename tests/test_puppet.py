@@ -595,7 +595,7 @@ def test_recorded_clips_keep_what_matters(name, stem):
         found = measured.measures(clip, who, scene, intervals)
         assert np.isfinite(list(found.values())).all()
         # Blubby's hands cannot pass its belly onto its thighs as fast as a crawling performer's do
-        assert found["depth_cm"] < (1.0 if who == "sally" else 15.0 if name == "crawl" else 3.2)
+        assert found["depth_cm"] < (1.0 if who == "sally" else 4.0 if name == "crawl" else 3.0)
         if who == "sally":
             assert found["drift_mm"] < 5.0 + found["performer_drift_mm"]
 
