@@ -444,3 +444,17 @@ def test_feet_stand_on_their_footplants_where_captured_toes_bend_meanwhile():
     assert len(feet) > 4
     kinematics = Kinematics(begun.motion)
     assert max(errors(plant, kinematics)[1].max() for plant in feet) < 5e-4
+
+
+@pytest.mark.parametrize("way", [(0.15, 0.0, 0.0), (0.0, 0.0, 0.15)])
+def test_feet_stay_and_swing_calmly_while_hips_are_dragged(way):
+    """Of two points of a foot one is held while the other comes down: it does not pull; nor do legs in the way jerk."""
+    clip = samples.load("run" if way[2] else "walk")
+    start, frame = begin(clip), 220
+    before, hips = Kinematics(start.motion), clip.character.require_roles()["hips"]
+    dragged = start.drag(frame, "hips", before.positions[frame, hips] + np.array(way))
+    after = Kinematics(dragged.motion)
+    plants = [c for c in dragged.constraints if isinstance(c, Footplant)]
+    assert max(float(errors(plant, after)[1].max(initial=0.0)) for plant in plants) < 5e-4
+    added = np.diff(after.positions - before.positions, 2, axis=0) * clip.motion.fps**2
+    assert np.linalg.norm(added, axis=-1).max() < 120.0

@@ -79,9 +79,10 @@ class PoseBounds:
     ) -> tuple[Pins, NDArray, list[Constraint]]:
         """Return the pins of constraints, how strongly each counts (N,), 0 to 1, and the constraints of their sources.
 
-        A foot is rigid: heel and ball that follow ramps of their own contradict one another, so where none of its
-        points is held fully, they become one goal of the ankle, and everywhere a planted foot gets a rotation beside
-        its points. Held by heel and ball it must not roll about the line through them.
+        A foot is rigid: heel and ball that follow ramps of their own contradict one another. Where none of its points
+        is held fully, they become one goal of the ankle; where one is, the other's ramp asks for the foot's rotation
+        alone: if it asked for a place too, it would pull the point that is held by up to 24 mm. Everywhere a planted
+        foot gets a rotation beside its points. Held by heel and ball it must not roll about the line through them.
         """
         legs, carrier = self.legs
         planted = [c for c in pinned if isinstance(c, Footplant) and carrier[c.joints[0]] >= 0]
@@ -100,7 +101,7 @@ class PoseBounds:
         np.maximum.at(second, key[~full], pull * EDITING.foot_roll * pins.activations[feet][~full])
         ends = np.array([limb.end for limb in legs])
         kept = np.ones(len(pins), bool)
-        kept[feet] = full | ~together[key]
+        kept[feet] = full
         rows, parts, strengths = [of_row[kept]], [_some(pins, kept)], [pins.activations[kept]]
         for kind, where, shares in (
             (POSITION, together, goals.weights),
