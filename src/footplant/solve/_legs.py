@@ -313,19 +313,6 @@ def longest_legs(reference, x, room, out):
 
 
 @uncounted_jit
-def out_of_reach(reference, asked, x, room):
-    """Return how far an ankle that is planted is beyond a straight leg at most, metres; room (2 or more, 3)."""
-    worst, moved, leg = 0.0, room[0], room[1]
-    for f in range(x.shape[0]):
-        _turned_hip(reference, x, f, moved)
-        for s in range(2):
-            if asked.planted[s, f]:
-                length = _leg_vector(reference, x, f, s, moved, leg)
-                worst = max(worst, length - reference.bones[s, f, 0] - reference.bones[s, f, 1])
-    return worst
-
-
-@uncounted_jit
 def _add(square, right, index, values, count, weight, residual):
     """Add weight·(Σ values·x[index] − residual)² to the equations of one frame; index: ascending."""
     for i in range(count):
@@ -654,7 +641,6 @@ def _read_only(array):
 WARMUP = {
     "turned_hips": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), np.empty((1, 3))),
     "longest_legs": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), np.zeros((4, 3)), np.zeros((2, 1))),
-    "out_of_reach": lambda: (*_smallest()[:2], np.zeros((1, UNKNOWNS)), np.zeros((4, 3))),
     "update_slopes": lambda: (
         _smallest()[0], np.zeros((1, UNKNOWNS)), 0.1, 0.1, np.zeros((4, 3)), np.zeros((2, 1))
     ),

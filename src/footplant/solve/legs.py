@@ -5,7 +5,7 @@ Unknowns of each frame are displacements from a reference motion: of the hips h,
 width turned, and a slack κ_s of each knee, by which it is flexed more than in the reference. L: the mean leg length.
 
     minimise   Σ_t (ε|h|² + Σ_s |h_s − c_s|²) / L² + p|θ|² + w Σ_s κ_s²
-               + on each unknown v·(i(τf)⁴|D²|² + 2(τf)²|D¹|²)
+               + on each unknown v·((τf)⁴|D²|² + 2(τf)²|D¹|²)
     subject to c_s = its place where the foot is planted,
                |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
                c_s above the ground in swing, and before the risers that the reference is before,
@@ -17,8 +17,8 @@ width turned, and a slack κ_s of each knee, by which it is flexed more than in 
 u_s is the reference's vector from ankle to hip joint, k_s its knee angle, D(k) the distance from hip joint to ankle at
 a knee angle and σ_s the slope −dD/dk, taken at no less than a small flexion. The derivative of the knee angle by the
 distance, which is infinite for a straight leg, never appears: knees are as straight as the reference's, and hips as
-high as that asks. i is 1 but for the hips, which carry trunk, head and arms along (`hips_inertia`). Thigh and shank
-then follow in closed form, so that footplants hold exactly. The trunk keeps its world rotations above the pelvis.
+high as that asks. Thigh and shank then follow in closed form, so that footplants hold exactly. The trunk keeps its
+world rotations above the pelvis.
 """
 
 from __future__ import annotations
@@ -70,17 +70,10 @@ class LegSettings:
     knee_time: float = 0.05
     """τ of the slacks, seconds. 0.07 lowers the highest angular accelerations of knees from 3.9 to 2.4 times the
     source's and raises jerk from 0.93 to 0.99."""
-    hips_inertia: float = 4.0
-    """i of the hips, dimensionless: trunk, head and arms weigh about four times as much as a leg. With 1, the whole
-    body jerks where one foot rolls up so that its knee need not. With 1, 2, 4 and 8, jerk of 24 pairs is 0.970, 0.956,
-    0.949 and 0.944 times the source's in the mean and 1.58, 1.47, 1.40 and 1.31 times at worst, the peak acceleration
-    0.98, 0.98, 0.98 and 1.04 and at worst 1.36, 1.36, 1.36 and 2.03, and legs in swing are off by 1.94°, 1.96°, 2.00°
-    and 2.06°."""
     least_frames: float = 3.0
-    """Frames; the shortest τ is at least as long, and the others in proportion. At 30 frames/s shorter ones let a foot
-    go within two frames: peak accelerations at the 90th percentile of 11 pairs fall from 4.0 to 2.0 times the source's
-    with 3, and no further with 4. With each τ at least as long instead, hips of clips at 30 frames/s accelerate for
-    the knees' sake: jerk of `freebvh_mixamo_names` on DinoKid is 1.84 instead of 1.58 times the source's."""
+    """Frames; each τ is at least as long. At 30 frames/s shorter ones let a foot go within two frames: peak
+    accelerations at the 90th percentile of 11 pairs fall from 4.0 to 2.0 times the source's with 3, and no further
+    with 4."""
     softness: float = math.radians(1.5)
     """Radians; knees that the reference bends backwards become straight, smoothly over this angle."""
     least_flexion: float = math.radians(2.0)
@@ -114,9 +107,6 @@ class LegSettings:
     steps: int = 14
     """Maximum number of Gauss–Newton steps. With 20, and with `settled` at 2e-5, no figure of 20 pairs differs by more
     than 2 % but the highest acceleration of a joint (7.8 instead of 8.1 times the source's)."""
-    reach_steps: int = 16
-    """Further Gauss–Newton steps as long as a planted foot is out of its leg's reach. Footsteps of an adult, kept on
-    Blubby's short legs, are missed by 1.6 mm without and by none with them."""
     slope_steps: int = 8
     """Steps after which the slopes stay as they are, and ground that was in the way of a foot stays so."""
     settled: float = 1e-4
@@ -393,8 +383,7 @@ def solve_legs(
         x, slopes, first = np.array(earlier), np.array(slopes), settings.slope_steps - 1
         x[:, :9] += np.tile(before - shift, 3)
     risers, lowest = [_Risers.beside(foot, own) for foot, own in zip(feet, ankles)], np.empty((2, frames))
-    further = settings.reach_steps if steps is None else 0
-    for taken in range(first, most + further + 1):
+    for taken in range(first, most + 1):
         for s, foot in enumerate(feet):
             lowest[s] = risers[s].passed(foot, ankles[s] + x[:, 3 + 3 * s : 6 + 3 * s]) - ankles[s][:, 1]
         # at the edge of a stair the ground has two heights: in the end, the higher one counts
@@ -416,8 +405,6 @@ def solve_legs(
         moved = float(np.abs(new - x)[:, :9].max(initial=0.0))
         x = new
         if taken and moved < settled:
-            break
-        if taken >= most and kernel.out_of_reach(reference, asked, x, room.vector) < settings.settled:
             break
     rotations, missed = np.array(motion.rotations), 0.0
     turned = np.empty((frames, 3))
@@ -528,10 +515,9 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     direction = 1.0 / length**2
     own = np.repeat([direction, direction, settings.turn / width**2, settings.knee], [3, 6, 2, 2])
     seconds = np.repeat([settings.hips_time, settings.ankle_time, settings.hips_time, settings.knee_time], [3, 6, 2, 2])
-    times = seconds * max(fps, settings.least_frames / float(seconds.min()))
+    times = np.maximum(seconds * fps, settings.least_frames)
     pull, push, bound = (direction * force for force in (2.0 * settings.arm_pull, settings.legs_push, settings.push))
-    inertia = np.repeat([settings.hips_inertia, 1.0], [3, 10])
-    hips, bend, speed = settings.hips * direction, own * inertia * times**4, 2.0 * own * times**2
+    hips, bend, speed = settings.hips * direction, own * times**4, 2.0 * own * times**2
     return kernel.Weights(direction, hips, settings.turn, settings.knee, pull, push, bound, bend, speed)
 
 
