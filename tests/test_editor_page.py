@@ -98,6 +98,15 @@ class Page:
         self.wait_for_frame(frame)
         self.draw()
 
+    def settled(self, script: str):
+        """Return a place on the screen once it stays: nothing is pending, and two pictures in turn have it there."""
+        self.wait("() => window.__fp.state().pending === 0")
+        before = None
+        while (place := self.ask(script)) != before:
+            before = place
+            self.draw()
+        return place
+
     def drag(self, start, by, steps: int = 5) -> None:
         mouse = self.page.mouse
         mouse.move(*start)
@@ -497,7 +506,7 @@ def test_the_path_is_bent_on_the_ground(page):
     page.wait("() => window.__fp.state().path.length > 2")
     before = page.positions(380)[0]
     page.go_to(300)
-    page.drag(page.ask("() => window.__fp.pathPoint(3)"), (60, 0))
+    page.drag(page.settled("() => window.__fp.pathPoint(3)"), (60, 0))
     page.wait_for_edits(1)
     assert page.history() == ["Bend the path"]
     assert np.linalg.norm((page.positions(380)[0] - before)[[0, 2]]) > 0.1
