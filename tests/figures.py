@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from footplant import rotation
-from footplant.skeleton import Skeleton
+from footplant.skeleton import Character, Skeleton
 
 _LIMBS = {
     "clavicle": (0.03, 1.42, -0.005), "upper_arm": (0.175, 1.42, -0.025), "lower_arm": (0.465, 1.42, -0.025),
@@ -138,3 +138,15 @@ def turned_at_random(skeleton: Skeleton, seed: int) -> tuple[Skeleton, np.ndarra
     """The skeleton rotated about the origin, and the rotation."""
     turn = rotation.normalize(np.random.default_rng(seed).normal(size=4))
     return skeleton.turned(turn), turn
+
+
+def feet_on_the_root(character: Character) -> Character:
+    """The figure with feet that are children of the root, as some rigs have them."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    places, turned = skeleton.rest_world
+    parents, offsets, rest = skeleton.parents.copy(), np.array(skeleton.offsets), np.array(skeleton.rest)
+    for foot in (roles["left_foot"], roles["right_foot"]):
+        parents[foot] = 0
+        offsets[foot] = rotation.rotate(rotation.inverse(turned[0]), places[foot] - places[0])
+        rest[foot] = rotation.multiply(rotation.inverse(turned[0]), turned[foot])
+    return replace(character, skeleton=replace(skeleton, parents=parents, offsets=offsets, rest=rest))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import footplant
+from figures import feet_on_the_root
 from footplant import io, rotation, samples
 from footplant.blending.common_character import carry_heading, on_one_character
 from footplant.blending.compose import RootPath, root_reference
@@ -891,14 +892,7 @@ def test_all_takes_of_a_file_make_a_set(tmp_path):
 @pytest.mark.timeout(120)
 def test_feet_that_hang_on_the_root_can_be_driven(tmp_path, monkeypatch):
     whole = io.load_character("sample:sally")
-    skeleton, roles = whole.skeleton, whole.require_roles()
-    places, turned = skeleton.rest_world
-    parents, offsets, rest = skeleton.parents.copy(), np.array(skeleton.offsets), np.array(skeleton.rest)
-    for foot in (roles["left_foot"], roles["right_foot"]):
-        parents[foot] = 0
-        offsets[foot] = rotation.rotate(rotation.inverse(turned[0]), places[foot] - places[0])
-        rest[foot] = rotation.multiply(rotation.inverse(turned[0]), turned[foot])
-    apart = replace(whole, skeleton=replace(skeleton, parents=parents, offsets=offsets, rest=rest))
+    skeleton, roles, apart = whole.skeleton, whole.require_roles(), feet_on_the_root(whole)
     names = [skeleton.names[roles[f"{side}_foot"]] for side in ("left", "right")]
     found = []
     for who in (apart, whole):

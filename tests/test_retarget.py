@@ -11,6 +11,7 @@ import pytest
 
 import footplant
 from conftest import shared_data
+from figures import feet_on_the_root
 from footplant import humanoid, rotation
 from footplant.clip import Clip
 from footplant.constraints import Footplant, Position
@@ -253,18 +254,6 @@ def test_figures_without_toes_either_way():
     assert slides(back) < 2.0
     assert back.report.after is not None
     assert (back.report.after.penetration_worst or 0.0) < 5.0
-
-
-def feet_on_the_root(character: Character) -> Character:
-    """The figure with feet that are children of the root, as some rigs have them."""
-    skeleton, roles = character.skeleton, character.require_roles()
-    places, turned = skeleton.rest_world
-    parents, offsets, rest = skeleton.parents.copy(), np.array(skeleton.offsets), np.array(skeleton.rest)
-    for foot in (roles["left_foot"], roles["right_foot"]):
-        parents[foot] = 0
-        offsets[foot] = rotation.rotate(rotation.inverse(turned[0]), places[foot] - places[0])
-        rest[foot] = rotation.multiply(rotation.inverse(turned[0]), turned[foot])
-    return replace(character, skeleton=replace(skeleton, parents=parents, offsets=offsets, rest=rest))
 
 
 def test_feet_that_hang_on_the_root():
