@@ -495,6 +495,40 @@ def test_a_palm_on_two_segments_is_put_on_the_nearer_one():
         assert abs(min(here)) < 0.003
 
 
+def test_a_palm_is_put_out_of_the_segment_beside_the_one_that_it_touches():
+    from footplant.solve.ik.puppet._arms import settle_touch, skin_distance
+    from footplant.solve.ik.puppet._packed import found_of, target_of, work_of
+
+    clip, sally = samples.load("waist"), samples.load_character("sally")
+    packed = PuppetEngine(clip.character, sally).packed()
+    target, found, work = target_of(packed), found_of(packed), work_of(packed)
+    work.positions[0], work.rotations[0] = sally.skeleton.rest_world
+    pair = [SEGMENTS.index(name) for name in ("hips", "left_upper_leg")]
+    # the performer's palm is on its hips, 3 cm from its thigh
+    found.body[0, pair] = [1.0, 0.6]
+    found.seen[0, pair, 5] = [0.0, 0.03]
+    hip = work.positions[0, sally.require_roles()["left_upper_leg"]]
+    for start in ((0.09, -0.02, 0.04), (0.06, -0.06, 0.06), (0.1, -0.05, 0.0)):
+        work.wrists[0] = hip + start
+        settle_touch(target, found, 0, 1.0, work)
+        here = [skin_distance(target.tubes, k, work.positions[0], work.rotations[0], *work.wrists[0])[0] for k in pair]
+        assert abs(min(here)) < 0.01
+
+
+@pytest.mark.parametrize(("who", "missed"), [("dinokid", 4), ("godette", 16)])
+@pytest.mark.named("bvh/other/mvn_40fps_A.bvh", "vrm/100avatars_045_DinoKid.vrm", "vrm/Godette_vrm0.vrm")
+def test_palms_on_hips_and_thighs_of_a_recording_lie_on_the_skin(who, missed):
+    touches = importlib.import_module("puppet_touches")
+    clip, scene, intervals = measured.real_clip(shared_data("bvh", "other", "mvn_40fps_A.bvh"))
+    for name in ("100avatars_045_DinoKid.vrm", "Godette_vrm0.vrm"):
+        shared_data("vrm", name)
+    found = touches.measures(clip, touches.character(who), scene, intervals)
+    gaps = np.abs(found["gaps"])[~np.asarray(found["beyond"], bool)]
+    assert len(gaps) > 450
+    assert (gaps > touches.MISSED).sum() <= missed
+    assert found["acceleration"] < 1.2
+
+
 def test_an_elbow_stays_where_it_is_while_the_plane_of_a_turned_arm_spins():
     from footplant.solve.ik.puppet._arms import carry_swing
     from footplant.solve.ik.puppet._limbs import bend_to, limb_places, swing_by

@@ -147,6 +147,13 @@ def hand_turn(target, importance, arm, w, work):
 
 
 @uncounted_jit
+def in_the_way(target):
+    """Return how much of the target's trunk is in the way of its limbs, 0 to 1: it is thicker than the performer's."""
+    stage = target.stage
+    return 1.0 - share((stage.margin - stage.tuning[AT.thick]) / stage.tuning[AT.thick])
+
+
+@uncounted_jit
 def settle_touch(target, importance, arm, firm, work):
     """Put the palm of a wrist's goal as far from the target's skin as the performer's is from its own, within reach.
 
@@ -156,7 +163,7 @@ def settle_touch(target, importance, arm, firm, work):
     tuning = target.stage.tuning
     if firm <= 0.0:
         return 0.0
-    on_limb = 0.0
+    on_limb, way = 0.0, in_the_way(target)
     tubes, stage, wrist, r = target.tubes, target.stage, work.wrists[arm], work.points[arm]
     s, most = work.positions[0, target.character.limbs[arm, 0]], tuning[AT.touch_stretch] * target.puppet.lengths[arm]
     away, total = 0.0, 0.0
@@ -176,19 +183,20 @@ def settle_touch(target, importance, arm, firm, work):
             d, nx, ny, nz = skin_distance(
                 tubes, k, work.positions[0], work.rotations[0], wrist[0] + r[0], wrist[1] + r[1], wrist[2] + r[2]
             )
-            part = touch_weight(seen, w, tuning) * math.exp(-max(d, -0.3) / tuning[AT.nearer])
+            # a segment that the palm is in counts, however far the performer's is from its own
+            part = touch_weight(seen, w, tuning) + w * w * share(1.0 + d / tuning[AT.nearer])
+            part *= math.exp(-max(d, -0.3) / tuning[AT.nearer])
             push = part * (away - d)
             total, x, y, z = total + part, x + push * nx, y + push * ny, z + push * nz
             limbs_part += 0.0 if target.trunk[k] else part
         if total <= 1e-30:
             return 0.0
-        # where the belly is thicker than the performer's it is in the way
-        on_limb = limbs_part / total * (1.0 - share((stage.margin - tuning[AT.thick]) / tuning[AT.thick]))
+        on_limb = limbs_part / total * way
         share_of = firm / total
         wrist[0], wrist[1], wrist[2] = wrist[0] + share_of * x, wrist[1] + share_of * y, wrist[2] + share_of * z
         if limbs_part > 0.0:
             # not through the belly onto a thigh
-            x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], tuning[AT.pressed], work)
+            x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], way, tuning[AT.pressed], work)
             out = firm * on_limb
             wrist[0], wrist[1], wrist[2] = wrist[0] + out * x, wrist[1] + out * y, wrist[2] + out * z
         x, y, z = wrist[0] - s[0], wrist[1] - s[1], wrist[2] - s[2]
@@ -280,7 +288,7 @@ def meet(target, importance, dt, keep, limbs, work):
             sign = 1.0 if arm == 0 else -1.0
             r = work.points[arm]
             x, y, z = middle[0] + sign * gx - r[0], middle[1] + sign * gy - r[1], middle[2] + sign * gz - r[2]
-            dx, dy, dz = hand_push(target, arm, x, y, z, tuning[AT.pressed], work)
+            dx, dy, dz = hand_push(target, arm, x, y, z, 1.0, tuning[AT.pressed], work)
             px, py, pz = px + 0.5 * dx, py + 0.5 * dy, pz + 0.5 * dz
         middle[0], middle[1], middle[2] = middle[0] + px, middle[1] + py, middle[2] + pz
         if closest(middle, work.centers[:2], work.radii[:2], found):
@@ -405,7 +413,8 @@ def arms(target, importance, scene, clock, limbs, work):
                 wrist[k] += vector[k]
             if on_limb > 0.0:
                 # the delay must not leave the hand in the body
-                x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], tuning[AT.pressed], work)
+                way = in_the_way(target)
+                x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], way, tuning[AT.pressed], work)
                 on_limb *= firm
                 wrist[0], wrist[1], wrist[2] = wrist[0] + on_limb * x, wrist[1] + on_limb * y, wrist[2] + on_limb * z
             lower_arm(target, arm, importance, keep, clock, again, limbs, work)
@@ -502,7 +511,7 @@ def shift_hand(target, arm, scene, keep, apart, clock, first, limbs, work):
     dt, started = clock.dt, clock.started
     wrist, shift, state, give = work.wrists[arm], work.pushes[arm], limbs.hands[arm], limbs.gives[arm]
     free, there = work.free[arm], work.scratch[7]
-    x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], tuning[AT.clear_from], work)
+    x, y, z = hand_push(target, arm, wrist[0], wrist[1], wrist[2], 1.0, tuning[AT.clear_from], work)
     gives = math.sqrt(give[0] * give[0] + give[1] * give[1] + give[2] * give[2])
     clear = share((gives + math.sqrt(x * x + y * y + z * z)) / tuning[AT.gives])
     keep *= math.exp(-0.6931471805599453 * clear * dt / tuning[AT.clears])
@@ -510,7 +519,7 @@ def shift_hand(target, arm, scene, keep, apart, clock, first, limbs, work):
         carried = 0.0 if first else keep * (state[k] - free * shift[k]) + apart * give[k]
         there[k] = wrist[k] + free * shift[k] + carried
     for _ in range(SWEEPS):
-        x, y, z = hand_push(target, arm, there[0], there[1], there[2], work.margins[arm], work)
+        x, y, z = hand_push(target, arm, there[0], there[1], there[2], 1.0, work.margins[arm], work)
         there[0], there[1], there[2] = there[0] + x, there[1] + y, there[2] + z
         x, y, z = out_of_scene(target, arm, scene, there[0], there[1], there[2], work)
         there[0], there[1], there[2] = there[0] + x, there[1] + y, there[2] + z

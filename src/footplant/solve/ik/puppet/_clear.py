@@ -11,8 +11,11 @@ from footplant.solve.ik.puppet._tables import AT, from_thing, out_of_body, softe
 
 
 @uncounted_jit
-def hand_push(target, arm, x, y, z, margin, work):
-    """Return the push (3) that takes a hand with its wrist at (x, y, z) out of the body."""
+def hand_push(target, arm, x, y, z, thick, margin, work):
+    """Return the push (3) that takes a hand with its wrist at (x, y, z) out of the body.
+
+    thick: the share of its thickness that must be out, too.
+    """
     tuning = target.stage.tuning
     puppet, character, tubes, trunk = target.puppet, target.character, target.tubes, target.trunk
     sx, sy, sz = x, y, z
@@ -21,7 +24,7 @@ def hand_push(target, arm, x, y, z, margin, work):
         probe = puppet.probes[arm, n]
         rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])
         px, py, pz = out_of_body(
-            tubes, trunk, work.positions[0], work.rotations[0], x + rx, y + ry, z + rz, probe[3], margin, tuning
+            tubes, trunk, work.positions[0], work.rotations[0], x + rx, y + ry, z + rz, thick * probe[3], margin, tuning
         )
         x, y, z = x + px, y + py, z + pz
     return x - sx, y - sy, z - sz
