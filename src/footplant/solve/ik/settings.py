@@ -360,9 +360,9 @@ class PuppetTouchSettings:
     exponential of the character's own distance over this. With 0.02 in the exponential, 7 instead of 8 of Blubby's 11
     clips have a median gap of at most 10 mm (puppet_touches.py); without it, 4, as palms stop between two segments."""
     thick: float = 0.03
-    """Metres of clearance at which a body is thicker than the performer's: its belly is in the way of its thighs, and hands
-    that touch a limb stay out of it by their thickness. At twice this it is fully. With their thickness on every body, 90
-    instead of 26 frames of Godette (margin 37 mm) miss by more than 10 mm (puppet_touches.py); with half of it, 34, and
+    """Metres of clearance at which a body is thicker than the performer's: its belly is in the way of its thighs, and
+    hands that touch a limb stay out of it by their thickness; fully at twice this. With half of their thickness on
+    every body, 34 instead of 26 frames of Godette (clearance 37 mm) miss by more than 10 mm (puppet_touches.py), and
     Blubby is 37 instead of 25 mm deep in itself in the sample climb."""
     most_turn: float = 1.2
     """Largest rotation of a touching hand from its captured orientation, radians."""
