@@ -278,11 +278,11 @@ def test_a_running_crowd_takes_new_bodies_goals_priorities_and_ground():
     assert state.residuals[0] < 0.002
     assert state.residuals[1] < 0.002
     taller = apply_proportions(body, legs=1.1)
-    crowd.recast(0, crowd.prepare(0, replace(actors[0], character=taller)))
+    crowd.recast(0, crowd.prepare(0, replace(actors[0], character=taller)), ease=0.0)
     crowd.aim([0], np.array([[0.05, 1.25, 0.35]]))
-    crowd.prioritise([1], 30)
+    crowd.prioritise([1], 30, ease=0.0)
     crowd.schedule([2], 0.5, 0.6, (0.0, 0.0))
-    crowd.set_ground(slope(3.0))
+    crowd.set_ground(slope(3.0), ease=0.0)
     state.residuals[:] = np.nan
     state, poses = crowd.step(state, 1)
     assert state.residuals[0] < 0.003

@@ -98,13 +98,21 @@ def test_supports_agree_with_the_hull_of_the_soles():
     turns[3] = [1.0, 0, 0, 0]
     for array in (places, turns):
         array.setflags(write=False)
-    polygons, sides = np.zeros((figures, most, 2)), np.zeros(figures, np.int64)
-    scratch = kernel.HullScratch(np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64))
-    kernel.supports(kernel.SoleTables(of, offsets, counts), 0.01, places, turns, scratch, polygons, sides)
+    polygons, sides = np.zeros((figures, most + 1, 2)), np.zeros(figures, np.int64)
+    scratch = kernel.HullScratch(
+        np.empty((most + 1, 2)), np.empty(most + 1, np.int64), np.empty(2 * most + 2, np.int64)
+    )
+    # every second one is widened to a point
+    inside = rng.normal(size=(figures, 3))
+    inside[::2] = np.nan
+    kernel.supports(kernel.SoleTables(of, offsets, counts), 0.01, inside, places, turns, scratch, polygons, sides)
     for f in range(figures):
         own = slice(0, counts[f])
         flat = (places[f, of[f, own]] + rotation.rotate(turns[f, of[f, own]], offsets[f, own]))[:, ::2]
         expected = drawn_in(flat[hull(flat)], 0.01) if len(flat) else flat
+        if f % 2 and len(flat):
+            wider = np.concatenate([expected, inside[f : f + 1, ::2]])
+            expected = wider[hull(wider)]
         assert sides[f] == len(expected)
         np.testing.assert_allclose(polygons[f, : sides[f]], expected, rtol=0, atol=1e-12)
 

@@ -130,10 +130,11 @@ class HullScratch(NamedTuple):
 
 
 @jit
-def supports(soles, margin, positions, rotations, scratch, polygons, sides):
-    """Write support polygons shrunk by a margin: polygons (C, P, 2) over x and z, and their numbers of corners (C,).
+def supports(soles, margin, inside, positions, rotations, scratch, polygons, sides):
+    """Write support polygons shrunk by a margin: polygons (C, P+1, 2) over x and z, and their numbers of corners (C,).
 
-    A polygon is scaled about its centroid until every edge has moved in by at least the margin, metres.
+    A polygon is scaled about its centroid until every edge has moved in by at least the margin, metres, and then
+    widened to include a point: inside (C, 3); NaN: none.
     """
     joints, offsets, counts = soles
     flat, order, corners = scratch
@@ -166,6 +167,13 @@ def supports(soles, margin, positions, rotations, scratch, polygons, sides):
         for n in range(found):
             polygons[f, n, 0] = x + share * (flat[corners[n], 0] - x)
             polygons[f, n, 1] = z + share * (flat[corners[n], 1] - z)
+        if not np.isnan(inside[f, 0]):
+            for n in range(found):
+                flat[n, 0], flat[n, 1] = polygons[f, n, 0], polygons[f, n, 1]
+            flat[found, 0], flat[found, 1] = inside[f, 0], inside[f, 2]
+            found = hull(flat, found + 1, order, corners)
+            for n in range(found):
+                polygons[f, n, 0], polygons[f, n, 1] = flat[corners[n], 0], flat[corners[n], 1]
         sides[f] = found
 
 
@@ -290,9 +298,10 @@ WARMUP = {
         np.zeros((1, 3)),
     ),
     "supports": lambda: (
-        SoleTables(np.zeros((1, 1), np.int64), np.zeros((1, 1, 3)), np.ones(1, np.int64)), 0.01, _read_only(1, 1, 3),
-        _read_only(1, 1, 4), HullScratch(np.zeros((1, 2)), np.zeros(1, np.int64), np.zeros(2, np.int64)),
-        np.zeros((1, 1, 2)), np.zeros(1, np.int64),
+        SoleTables(np.zeros((1, 1), np.int64), np.zeros((1, 1, 3)), np.ones(1, np.int64)), 0.01, np.zeros((1, 3)),
+        _read_only(1, 1, 3), _read_only(1, 1, 4),
+        HullScratch(np.zeros((2, 2)), np.zeros(2, np.int64), np.zeros(4, np.int64)), np.zeros((1, 2, 2)),
+        np.zeros(1, np.int64),
     ),
     "unit_turns": lambda: (np.ones((1, 1, 4)),),
 }  # fmt: skip

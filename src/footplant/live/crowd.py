@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.checks import real_number
 from footplant.constraints.balance import soles
-from footplant.contacts.ground import Ground
+from footplant.contacts.moving_ground import MovingGround
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.live.crowd_apart import (
@@ -35,12 +36,15 @@ from footplant.live.crowd_apart import (
     overlaps_of,
     radius_at,
 )
+from footplant.live.crowd_ease import Easing, offset_postures, posture_offsets
+from footplant.live.crowd_feet import FootHolds
 from footplant.live.crowd_goals import Feet, GoalTable, Held, SolePoints
+from footplant.live.crowd_ground import GroundEase, OnGround, effect_ahead, on_ground
+from footplant.live.crowd_lines import Line, Lines
 from footplant.live.crowd_order import SolveOrder, solve_order
 from footplant.live.crowd_reasons import MET, why_unmet
 from footplant.live.crowd_rows import RowLayout, key_of
-from footplant.live.crowd_scene import FLOOR, CrowdActor, CrowdScene, Goal, timeline
-from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
+from footplant.live.crowd_scene import AnyGround, CrowdActor, CrowdScene, Goal, played_once, timeline
 from footplant.motion import Motion
 from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
 from footplant.solve.ik.groupccd.rows import Rows
@@ -58,11 +62,44 @@ scaled to another body are off the floor. It does not matter much: at 0.002, 0.0
 `crowd_changes.py` counts as in the air, kicking ones do in 22, 18 and 14 % of the frames, and overlaps are the same."""
 BACK_IN = 0.5
 """Seconds in which a character that leant for a goal is upright again after it, to 5 %."""
+EASE = 0.4
+"""Seconds in which changes of bodies, motions and ground ease in by default."""
+SAME_PLACE = 0.3
+"""Metres: a character whose root is farther from where the scene begins again starts there at once."""
+
+
+class _Shown:
+    """What was shown of a group at the frames before, and what eases in."""
+
+    def __init__(self, group: _Group) -> None:
+        """Nothing was shown yet."""
+        joints, feet, self.tree = len(group.parents), len(group.feet), group.tree
+        self.postures: list[tuple[NDArray, NDArray, int]] = []
+        """Roots (C, 3) and local rotations (C, J, 4) before goals at the two last frames, and the frames."""
+        self.solved: Postures | None = None
+        self.ease = Easing(group.size, 3 + 3 * joints)
+        self.holds, self.ground = FootHolds(group.size, feet), GroundEase(group.size, feet)
+
+    def carry(self, shift: NDArray) -> None:
+        """Shift what was shown on the level floor (3,), metres: characters were carried there."""
+        self.postures = [(root + shift, local, frame) for root, local, frame in self.postures]
+        self.holds.carry(shift)
+        self.ground.carry(shift)
+
+    def grow(self, characters: int) -> None:
+        """Make room for more characters."""
+        for table in (self.ease, self.holds, self.ground):
+            table.grow(characters)
+        self.postures = [
+            (_longer(root, characters), _longer(local, characters), frame) for root, local, frame in self.postures
+        ]
+        if self.solved is not None:
+            self.solved = Postures(_longer(self.solved.root, characters), _longer(self.solved.local, characters))
 
 
 @dataclass(eq=False)
 class CrowdState:
-    """State of a crowd between frames: how each character leans."""
+    """State of a crowd between frames: how each character leans, and what eases in."""
 
     leans: list[NDArray]
     residuals: NDArray
@@ -79,6 +116,16 @@ class CrowdState:
     depths: NDArray = field(default_factory=lambda: np.zeros(0))
     """(actors,) metres by which each is in another body, where that is more than `TOLERATED`: it could not be kept out,
     because a goal of higher priority or a planted foot holds the limb, or because trunks meet."""
+    parts: list[_Shown] = field(default_factory=list)
+    """For each group, what was shown of it."""
+    targets: Easing = field(default_factory=lambda: Easing(0, 3))
+    """Of goals: offsets of their targets, metres."""
+    activations: Easing = field(default_factory=lambda: Easing(0, 1))
+    """Of goals: offsets of their activations."""
+    shares: NDArray = field(default_factory=lambda: np.zeros(0))
+    """(goals,) activations at the last frame."""
+    frame: int | None = None
+    """The last frame."""
 
 
 class Poses:
@@ -111,54 +158,125 @@ class Postures:
 
 @dataclass(frozen=True, eq=False)
 class PreparedActor:
-    """An actor that is ready to join a running crowd (`Crowd.recast`)."""
+    """An actor that is ready to join a running crowd (`Crowd.recast`, `Crowd.add_actor`)."""
 
     actor: CrowdActor
-    line: Motion
-    """Its motion over the whole scene."""
+    solver: GroupCcd
+    line: Line
+    """Its motion."""
     proxies: Proxies | None
     """Its body for avoidance."""
-    swings: NDArray
-    """(F, feet) bool; see `_swings`."""
     soles: SolePoints
     """Its contact points."""
+
+
+class _Reshape(NamedTuple):
+    """A body that changes into another one."""
+
+    start: tuple[NDArray, ...]
+    end: tuple[NDArray, ...]
+    """Rows of bones, masses, centres of mass, height and radii."""
+    over: float
+    """Seconds."""
+    begun: float | None = None
 
 
 class _Group:
     """Characters with the same joint tree: they are posed in one call."""
 
-    def __init__(self, solver: GroupCcd, numbers: list[int], scene: CrowdScene) -> None:
-        self.solver, self.numbers = solver, numbers
+    def __init__(self, numbers: list[int], prepared: Sequence[PreparedActor], scene: CrowdScene) -> None:
+        self.solver, self.numbers = prepared[0].solver, numbers
         actors = [scene.actors[number] for number in numbers]
         self.bodies = bodies_of([actor.character for actor in actors])
         self.heights = np.array([actor.character.height for actor in actors])
-        lines = [timeline(actor, scene) for actor in actors]
         self.parents = actors[0].character.skeleton.parents
-        self.roots = np.stack([line.root for line in lines], axis=1)
-        """(F, C, 3) metres; the motion of each over the whole scene."""
-        self.locals = np.stack([line.rotations for line in lines], axis=1)
-        """(F, C, J, 4)"""
-        self.feet = [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
-        self.swings = np.stack([_swings(line, actor, self.feet) for line, actor in zip(lines, actors)], axis=1)
-        """(F, C, feet) bool; feet in the air."""
+        self.lines = Lines([own.line for own in prepared])
+        self.feet = _feet_of(self.solver)
         self.proxies = None if scene.apart is None else Proxies.of([actor.character for actor in actors])
-        table = GoalTable.of(solver, numbers, scene.actors, scene.goals)
-        radius = None if scene.apart is None else np.array([_skin(scene, goal) for goal in table.goals])
-        self.goals = replace(table, masses=self.bodies[1], centers=self.bodies[2], radius=radius)
-        self.capsules = np.full(len(table), -1)
-        """(goals,) the capsule that carries the point of each; −1: none."""
-        self.followed = np.full(len(table), -1)
-        """(goals,) the capsule of the other actor that each follows, filled in when all groups are known."""
-        if self.proxies is not None:
-            self.capsules = self.proxies.carriers(table.joint)
-        joints = {*self.goals.joint.tolist(), *self.goals.other.tolist()}
-        self.tree = solver.tree_with(joints)
-        further = 0 if scene.apart is None else ROWS_EACH
-        self.workspace = self.tree.workspace(4 + further + (self.goals.most if len(self.goals) else 0))
+        self.goals = self.table(numbers, scene, scene.goals)
+        self.capsules, self.followed = np.zeros((2, 0), np.int64)
+        """(goals,) the capsules that carry the point of each, and the one of the other actor that each follows."""
+        self.here = np.ones(len(numbers), bool)
+        """(C,) whether a row is taken: actors that are removed leave theirs to others."""
+        self.reshaping: dict[int, _Reshape] = {}
+        self.fresh: dict[int, float | None] = {}
+        """Rows that change at the next frame, and in how many seconds they ease in; None: they appear."""
         self.soles = SolePoints(actors)
         self.layout: RowLayout | None = None
         self.actors = np.array(numbers)
         """(C,) indices of the characters in the scene."""
+        self.make_room()
+
+    @property
+    def size(self) -> int:
+        """Number of characters, absent ones included."""
+        return len(self.numbers)
+
+    def table(self, numbers: list[int], scene: CrowdScene, goals: Sequence[Goal], first: int = 0) -> GoalTable:
+        """Return the table of those of some goals, numbered from `first`, that are of these actors."""
+        table = GoalTable.of(self.solver, numbers, scene.actors, goals, first)
+        radius = None if scene.apart is None else np.array([_skin(scene, goal) for goal in table.goals])
+        return replace(table, masses=self.bodies[1], centers=self.bodies[2], radius=radius)
+
+    def make_room(self) -> None:
+        """Take note of goals that were added: joints that they need, and work arrays."""
+        joints = {*self.goals.joint.tolist(), *self.goals.other.tolist()}
+        self.tree = self.solver.tree_with(joints)
+        further = 1 + (0 if self.proxies is None else ROWS_EACH)
+        self.workspace = self.tree.workspace(4 + further + (self.goals.most if len(self.goals) else 0))
+        self.capsules = np.full(len(self.goals), -1)
+        if self.proxies is not None:
+            self.capsules = self.proxies.carriers(self.goals.joint)
+        self.layout = None
+
+    def body_of(self, row: int) -> tuple[NDArray, ...]:
+        """Return bones, masses, centres of mass, height and radii of a row."""
+        radii = np.zeros(0) if self.proxies is None else self.proxies.radii[row]
+        return (*(table[row].copy() for table in self.bodies), np.array(self.heights[row]), radii.copy())
+
+    def shape(self, rows: dict[int, tuple[NDArray, ...]]) -> None:
+        """Give rows other bodies: see `body_of`."""
+        tables = [table.copy() for table in self.bodies]
+        for row, body in rows.items():
+            for table, values in zip(tables, body[:3], strict=True):
+                table[row] = values
+            self.heights[row] = float(body[3])
+            if self.proxies is not None:
+                self.proxies.radii[row] = body[4]
+        offsets, masses, centers = (_frozen(table) for table in tables)
+        self.bodies = offsets, masses, centers
+        self.goals = replace(self.goals, masses=masses, centers=centers)
+
+    def reshape(self, now: float) -> None:
+        """Let bodies that change into others be what they are at a time."""
+        bodies = {}
+        for row, change in list(self.reshaping.items()):
+            begun = now if change.begun is None else change.begun
+            self.reshaping[row] = change._replace(begun=begun)
+            share = 1.0 if change.over <= 0.0 else min((now - begun) / change.over, 1.0)
+            if share >= 1.0:
+                del self.reshaping[row]
+            share = share * share * (3.0 - 2.0 * share)
+            bodies[row] = tuple(a + share * (b - a) for a, b in zip(change.start, change.end, strict=True))
+        if bodies:
+            self.shape(bodies)
+
+    def append(self, number: int, prepared: PreparedActor) -> int:
+        """Add a row for an actor; return it."""
+        row, own = self.size, bodies_of([prepared.actor.character])
+        self.numbers.append(number)
+        self.actors = np.array(self.numbers)
+        offsets, masses, centers = (
+            _frozen(np.concatenate([table, body])) for table, body in zip(self.bodies, own, strict=True)
+        )
+        self.bodies = offsets, masses, centers
+        self.heights = np.append(self.heights, prepared.actor.character.height)
+        self.here = np.append(self.here, True)
+        if self.proxies is not None and prepared.proxies is not None:
+            self.proxies = replace(self.proxies, radii=np.concatenate([self.proxies.radii, prepared.proxies.radii]))
+        self.goals = replace(self.goals, masses=masses, centers=centers)
+        self.soles, self.layout = self.soles.with_row(row, prepared.soles), None
+        return row
 
     def kinematics(self, postures: Postures) -> Poses:
         """Return where the joints of all characters are in the world."""
@@ -174,76 +292,158 @@ class _Group:
 class Crowd:
     """A running scene: `state = crowd.init()`, then `state, poses = crowd.step(state, frame)` for every frame."""
 
-    def __init__(self, scene: CrowdScene, *, tries: int = 6, rounds: int = 4) -> None:
+    def __init__(self, scene: CrowdScene, *, tries: int = 6, rounds: int = 4, repeats: bool = False) -> None:
         """Scale every motion to every body, and group characters and goals.
 
         tries: largest number of steps of trunk and root for each priority and frame. rounds: how often characters that
         follow one another in a circle are solved in a frame, and how often those are solved again whose bodies overlap,
-        at most.
+        at most. repeats: whether the scene begins again where it ends; else its last frame stays.
         """
-        self.scene, self.tries = scene, tries
-        self.ranks = self._ranks(goal.priority for goal in scene.goals)
+        self.scene, self.tries, self.rounds, self.repeats = scene, tries, rounds, repeats
         self.groups: list[_Group] = []
         self.place: dict[int, tuple[int, int]] = {}
+        """Group and row of each actor, by its number."""
         for solver, numbers in _grouped(scene.actors):
-            self.groups.append(_Group(solver, numbers, scene))
-            self._rank_goals(self.groups[-1])
-            for row, number in enumerate(numbers):
-                self.place[number] = len(self.groups) - 1, row
+            self._add_group(numbers, [self._prepared(scene.actors[number], solver) for number in numbers])
         self._goal_group, self._goal_row = np.zeros((2, len(scene.goals)), np.int64)
+        self._index()
+        self._rank_all()
+        self._order: tuple[bytes, SolveOrder] | None = None
+        self._ground_begun: int | None = 0
+        """Frame from which the times of the ground count; None: the next one."""
+        self._ground_over: float | None = None
+        self._ground_before: AnyGround = scene.ground
+        """What was there before the ground that eases in from the next frame on in so many seconds."""
+        self._retargeted: list[tuple[NDArray, NDArray, float]] = []
+        self._reranked: list[tuple[NDArray, float]] = []
+        self._rescheduled: list[tuple[NDArray, NDArray]] = []
+        """Goals that change at the next frame, by how much their targets do, and in how many seconds they ease in."""
+        self._leaving: dict[int, float] = {}
+        """Goals that are removed, and the seconds in which they fade out from the next frame on."""
+        self._vacant: dict[int, float] = {}
+        """Numbers of goals that may be given to others from a time on, seconds."""
+
+    def _add_group(self, numbers: list[int], prepared: Sequence[PreparedActor]) -> None:
+        self.groups.append(_Group(numbers, prepared, self.scene))
+        for row, number in enumerate(numbers):
+            self.place[number] = len(self.groups) - 1, row
+
+    def _index(self) -> None:
+        """Take note of which goal and which actor is where."""
+        grown = len(self.scene.goals) - len(self._goal_group)
+        self._goal_group, self._goal_row = (np.pad(own, (0, grown)) for own in (self._goal_group, self._goal_row))
         for index, group in enumerate(self.groups):
             self._goal_group[group.goals.source] = index
             self._goal_row[group.goals.source] = np.arange(len(group.goals))
         for group in self.groups:
+            group.followed = np.full(len(group.goals), -1)
             for n in np.flatnonzero(group.goals.follows >= 0).tolist():
                 proxies = self.groups[self.place[int(group.goals.follows[n])][0]].proxies
                 if proxies is not None:
                     group.followed[n] = proxies.carriers(group.goals.follow_joint[n : n + 1])[0]
-        self.owners = np.array([*(self.place[number] for number in range(len(scene.actors))), (-1, -1)])
-        self.rounds = rounds
-        self._order: tuple[bytes, SolveOrder] | None = None
+        self.owners = np.array([*(self.place[number] for number in range(len(self.scene.actors))), (-1, -1)])
+        self._here = np.zeros(len(self.scene.actors), bool)
+        for group in self.groups:
+            self._here[group.actors] = group.here
+        self._order = None
 
     def init(self) -> CrowdState:
         """Return the initial state, without leaning."""
-        leans = [group.tree.leans(len(group.numbers)) for group in self.groups]
-        depths = np.zeros(len(self.scene.actors))
-        return CrowdState(leans, np.full(len(self.scene.goals), np.nan), depths=depths)
+        state = CrowdState([], np.zeros(0))
+        self._fit(state)
+        return state
 
-    def aim(self, goals: Sequence[int] | NDArray, targets: NDArray) -> None:
-        """Set targets (n, 3) of goals (by index) from the next step on, for interactive dragging."""
+    def _fit(self, state: CrowdState) -> None:
+        """Make room in a state for actors and goals that were added since."""
+        goals, actors = len(self.scene.goals), len(self.scene.actors)
+        if len(state.residuals) < goals:
+            more = goals - len(state.residuals)
+            state.residuals = np.pad(state.residuals, (0, more), constant_values=np.nan)
+            state.shares = np.pad(state.shares, (0, more))
+            state.targets.grow(goals)
+            state.activations.grow(goals)
+        state.depths = _longer(state.depths, actors)
+        for index, group in enumerate(self.groups):
+            if index == len(state.parts):
+                state.parts.append(_Shown(group))
+                state.leans.append(group.tree.leans(group.size))
+                if state.changes is not None and state.came is not None and state.locals is not None:
+                    joints = len(group.parents)
+                    state.changes.append((np.zeros((0, 3)), np.zeros((0, joints, 4))))
+                    state.came.append(np.zeros((0, joints, 3)))
+                    state.locals.append(np.zeros((0, joints, 4)))
+            part, lean = state.parts[index], state.leans[index]
+            if len(lean) != group.size or part.tree is not group.tree:
+                # goals on further joints pose more of them; the root is the last
+                columns = np.searchsorted(group.tree.state, part.tree.state)
+                state.leans[index] = group.tree.leans(group.size)
+                state.leans[index][: len(lean), [*columns.tolist(), -1]] = lean
+                part.tree = group.tree
+            part.grow(group.size)
+            if state.changes is not None and state.came is not None and state.locals is not None:
+                root, turns = state.changes[index]
+                state.changes[index] = _longer(root, group.size), _longer(turns, group.size)
+                state.came[index] = _longer(state.came[index], group.size)
+                state.locals[index] = _longer(state.locals[index], group.size)
+            if state.shifts is not None:
+                if index == len(state.shifts):
+                    state.shifts.append(np.zeros((0, 3)))
+                state.shifts[index] = _longer(state.shifts[index], len(group.goals))
+
+    def aim(self, goals: Sequence[int] | NDArray, targets: NDArray, *, ease: float = 0.0) -> None:
+        """Set targets (n, 3) of goals (by index) from the next step on, for interactive dragging.
+
+        ease: seconds in which they move there, smoothly also where they are moving already.
+        """
         goals, targets = self._known(goals), np.asarray(targets, float)
         if targets.shape != (len(goals), 3) or not np.isfinite(targets).all():
             raise ConstraintError(f"expected {len(goals)} finite positions, one per goal; got shape {targets.shape}")
+        before = np.empty_like(targets)
         for number, group in enumerate(self.groups):
             own = self._goal_group[goals] == number
-            group.goals.target[self._goal_row[goals[own]]] = targets[own]
+            rows = self._goal_row[goals[own]]
+            before[own] = group.goals.target[rows]
+            group.goals.target[rows] = targets[own]
+        if _seconds(ease) > 0.0:
+            self._retargeted.append((goals, before - targets, ease))
 
-    def prioritise(self, goals: Sequence[int] | NDArray, priority: int) -> None:
-        """Give goals (by index) another priority from the next step on."""
+    def prioritise(self, goals: Sequence[int] | NDArray, priority: int, *, ease: float = EASE) -> None:
+        """Give goals (by index) another priority from the next step on.
+
+        ease: seconds in which all goals of their actors move to their targets from where their points are then.
+        """
         goals = self._known(goals)
-        scene_goals = list(self.scene.goals)
-        for number in goals.tolist():
-            scene_goals[number] = replace(scene_goals[number], priority=priority)
-        self.scene = replace(self.scene, goals=tuple(scene_goals))
+        self._alter(goals, priority=priority)
         for number, group in enumerate(self.groups):
             group.goals.priority[self._goal_row[goals[self._goal_group[goals] == number]]] = priority
-        self.ranks = self._ranks(np.unique(np.concatenate([group.goals.priority for group in self.groups])).tolist())
-        for group in self.groups:
-            self._rank_goals(group)
+        self._rank_all()
+        if _seconds(ease) > 0.0:
+            self._reranked.append((np.array(sorted({self.scene.goals[n].actor for n in goals.tolist()})), ease))
 
-    def _rank_goals(self, group: _Group) -> None:
-        """Write the ranks of a group's goals."""
-        values, places = np.unique(group.goals.priority, return_inverse=True)
-        for ranks, of in ((group.goals.rank, float), (group.goals.ramp_rank, self._ramp_priority)):
-            ranks[:] = np.array([self.ranks[of(value)] for value in values.tolist()], np.int64)[places]
-        group.layout = None
+    def _alter(self, goals: NDArray, **fields: Any) -> None:
+        """Change fields of goals of the scene."""
+        own = list(self.scene.goals)
+        for number in goals.tolist():
+            own[number] = replace(own[number], **fields)
+        self.scene = replace(self.scene, goals=tuple(own))
+
+    def _rank_all(self) -> None:
+        """Write the ranks of all goals."""
+        self.ranks = self._ranks(
+            {int(value) for group in self.groups for value in np.unique(group.goals.priority).tolist()}
+        )
+        for group in self.groups:
+            values, places = np.unique(group.goals.priority, return_inverse=True)
+            for ranks, of in ((group.goals.rank, float), (group.goals.ramp_rank, self._ramp_priority)):
+                ranks[:] = np.array([self.ranks[of(value)] for value in values.tolist()], np.int64)[places]
+            group.layout = None
 
     def _ranks(self, priorities: Iterable[int]) -> dict[float, int]:
         """Return the rank of each priority, those of feet and avoidance included; 0 is the highest."""
         known: set[float] = {*priorities}
         known |= {self._ramp_priority(priority) for priority in known}
         known |= set() if self.scene.feet is None else {self.scene.feet, self._swing_priority(self.scene.feet)}
-        known |= set() if self.scene.apart is None else {self.scene.apart}
+        known |= {priority for priority in (self.scene.apart, self.scene.balance) if priority is not None}
         return {value: rank for rank, value in enumerate(sorted(known, reverse=True))}
 
     def _ramp_priority(self, priority: float) -> float:
@@ -261,52 +461,184 @@ class Crowd:
         """Return the priority of feet in the air: just below avoidance, so that a kick does not go through a body."""
         return feet if self.scene.apart is None else min(self.scene.apart - 0.5, feet)
 
-    def schedule(self, goals: Sequence[int] | NDArray, start: float, stop: float, ramp: tuple[float, float]) -> None:
-        """Give goals (by index) other times: seconds at which they begin and end to hold, and their ramps."""
-        goals = self._known(goals)
-        if not start <= stop or min(ramp) < 0:
-            raise ConstraintError(f"expected a start before the stop and ramps of 0 or more, got {start}, {stop}")
-        for number, group in enumerate(self.groups):
-            group.goals.times[self._goal_row[goals[self._goal_group[goals] == number]]] = start, stop, *ramp
+    def schedule(
+        self, goals: Sequence[int] | NDArray, start: float, stop: float, ramp: tuple[float, float],
+        *, since: int | None = None,
+    ) -> None:  # fmt: skip
+        """Give goals (by index) other times: seconds at which they begin and end to hold, and their ramps.
 
-    def set_ground(self, ground: Ground | GroundInTime) -> None:
-        """Put all characters on another ground from the next step on."""
+        since: a frame of the crowd from which the times count, once; None: of the scene, whenever it is played.
+        """
+        goals = self._known(goals)
+        begun = 0.0 if since is None else since / self.scene.fps
+        start, stop, clock = start + begun, stop + begun, since is not None
+        self._alter(goals, start=start, stop=stop, ramp=ramp, clock=clock)
+        self._time(goals)
+        self._rescheduled.append((goals, np.tile(ramp, (len(goals), 1))))
+
+    def _time(self, goals: NDArray) -> None:
+        """Write the times of goals of the scene into their tables."""
+        for number in goals.tolist():
+            goal, row = self.scene.goals[number], self._goal_row[number]
+            table = self.groups[self._goal_group[number]].goals
+            table.times[row], table.clock[row] = (goal.start, goal.stop, *goal.ramp), goal.clock
+
+    def add_goals(self, goals: Sequence[Goal]) -> list[int]:
+        """Add goals from the next step on; they ease in during their first ramp. Return their numbers."""
+        numbers, own = [], list(self.scene.goals)
+        for goal in goals:
+            actors = (goal.actor, *(() if goal.of is None else (goal.of[0],)))
+            if not all(0 <= actor < len(self._here) and self._here[actor] for actor in actors):
+                raise ConstraintError(f"expected goals of actors of the crowd, got {goal.name or goal.kind!r}")
+        for goal in goals:
+            index = self.place[goal.actor][0]
+            free = (n for n in self._vacant if self._goal_group[n] == index and self._vacant[n] <= self._now)
+            number = next(free, len(own))
+            if number == len(own):
+                own.append(goal)
+            else:
+                own[number] = goal
+                del self._vacant[number]
+            numbers.append(number)
+            group = self.groups[index]
+            self.scene = replace(self.scene, goals=tuple(own))
+            made = group.table(group.numbers, self.scene, [goal], number)
+            place = self._goal_row[number] if number < len(self._goal_row) else len(group.goals)
+            group.goals = group.goals.put(int(place), made)
+            if place == len(self._goal_row) or number >= len(self._goal_row):
+                self._goal_group, self._goal_row = np.append(self._goal_group, index), np.append(self._goal_row, place)
+            self._rescheduled.append((np.array([number]), np.array([goal.ramp])))
+        for group in {self.place[goal.actor][0] for goal in goals}:
+            self.groups[group].make_room()
+        self._index()
+        self._rank_all()
+        return numbers
+
+    def remove_goals(self, goals: Sequence[int] | NDArray) -> None:
+        """Remove goals (by index): they fade out in their last ramp. Their numbers may then be given to others."""
+        goals = self._known(goals)
+        for number in goals.tolist():
+            self._leaving[number] = self.scene.goals[number].ramp[1]
+        self._rescheduled.append((goals, np.array([self.scene.goals[n].ramp for n in goals.tolist()]).reshape(-1, 2)))
+        self._alter(goals, start=-math.inf, stop=-math.inf, ramp=(0.0, 0.0))
+        self._time(goals)
+
+    def set_ground(self, ground: AnyGround, *, ease: float = EASE) -> None:
+        """Put all characters on another ground from the next step on; its times count from there.
+
+        ease: seconds in which feet and roots get there. A conveyor leaves characters where it has carried them.
+        """
+        if self._ground_over is None:
+            self._ground_before = self.scene.ground
+        self._ground_over = _seconds(ease)
         self.scene = replace(self.scene, ground=ground)
 
-    def prepare(self, number: int, actor: CrowdActor) -> PreparedActor:
-        """Scale an actor's motions to a body and measure it, ahead of `recast`; may run beside the crowd."""
-        group = self.groups[self.place[number][0]]
-        solver = GroupCcd(actor.character)
-        if not _alike(solver, group.solver):
-            raise ConstraintError(
-                f"expected a body with the joints of {self.scene.actors[number].name!r}, got {actor.character.name!r}; "
-                "another skeleton needs another scene"
-            )
-        proxies = None if group.proxies is None else Proxies.of([actor.character])
-        line = timeline(actor, self.scene)
-        return PreparedActor(actor, line, proxies, _swings(line, actor, group.feet), SolePoints([actor]))
+    def prepare(self, number: int, actor: CrowdActor, *, own: bool = False, once: bool = False) -> PreparedActor:
+        """Scale an actor's motions to a body and measure it, ahead of `recast`; may run beside the crowd.
 
-    def recast(self, number: int, prepared: PreparedActor) -> None:
-        """Give an actor (by index) another body or other motions from the next step on."""
+        own: its last motion alone, from its first frame on when it is recast, and again and again from where it ends;
+        else all of them at the times of the scene. once: an own motion stays at its last frame.
+        """
+        prepared = self.prepare_new(actor, own=own, once=once)
+        self._require_alike(number, prepared)
+        return prepared
+
+    def prepare_new(self, actor: CrowdActor, *, own: bool = True, once: bool = False) -> PreparedActor:
+        """Scale the motions of a further actor to its body, ahead of `add_actor`; see `prepare`."""
+        return self._prepared(actor, GroupCcd(actor.character), own=own, once=once)
+
+    def _prepared(self, actor: CrowdActor, solver: GroupCcd, *, own: bool = False, once: bool = False) -> PreparedActor:
+        motion = played_once(actor, self.scene.fps) if own else timeline(actor, self.scene)
+        line = Line.of(motion, _swings(motion, actor, _feet_of(solver)), own=own, once=once)
+        proxies = None if self.scene.apart is None else Proxies.of([actor.character])
+        return PreparedActor(actor, solver, line, proxies, SolePoints([actor]))
+
+    def _require_alike(self, number: int, prepared: PreparedActor) -> None:
+        if not _alike(prepared.solver, self.groups[self.place[number][0]].solver):
+            raise ConstraintError(
+                f"expected a body with the joints of {self.scene.actors[number].name!r}, got "
+                f"{prepared.actor.character.name!r}; another skeleton needs another actor"
+            )
+
+    def recast(self, number: int, prepared: PreparedActor, *, ease: float = EASE) -> None:
+        """Give an actor (by index) another body or other motions from the next step on.
+
+        They go on from where the actor is and faces then. ease: seconds in which it gets there; planted feet stay.
+        """
+        self._require_alike(number, prepared)
         index, row = self.place[number]
-        group, character = self.groups[index], prepared.actor.character
-        group.roots[:, row], group.locals[:, row] = prepared.line.root, prepared.line.rotations
-        group.swings[:, row] = prepared.swings
-        own = bodies_of([character])
-        offsets, masses, centers = (
-            _frozen(_with_row(table, row, body[0])) for table, body in zip(group.bodies, own, strict=True)
-        )
-        group.bodies = offsets, masses, centers
-        group.goals = replace(group.goals, masses=group.bodies[1], centers=group.bodies[2])
-        group.heights[row] = character.height
-        if group.proxies is not None and prepared.proxies is not None:
-            group.proxies.radii[row] = prepared.proxies.radii[0]
-        actors = (*self.scene.actors[:number], prepared.actor, *self.scene.actors[number + 1 :])
-        self.scene = replace(self.scene, actors=actors)
+        group, line = self.groups[index], prepared.line
+        before = group.lines[row]
+        if line.own and before.own and prepared.actor.acts[-1] is self.scene.actors[number].acts[-1]:
+            line = replace(line, begun=before.begun)
+        group.lines.put(row, line)
+        group.fresh[row] = _seconds(ease)
+        group.reshaping[row] = _Reshape(group.body_of(row), _body_of(prepared), ease)
+        self._cast(number, prepared)
+
+    def _cast(self, number: int, prepared: PreparedActor) -> None:
+        """Write an actor into the scene, and what depends on its body alone."""
+        index, row = self.place[number]
+        group = self.groups[index]
+        actors = [*self.scene.actors, prepared.actor] if number == len(self.scene.actors) else [*self.scene.actors]
+        actors[number] = prepared.actor
+        self.scene = replace(self.scene, actors=tuple(actors))
         if group.goals.radius is not None:
             for place in np.flatnonzero(group.goals.row == row):
                 group.goals.radius[place] = _skin(self.scene, group.goals.goals[place])
         group.soles = group.soles.with_row(row, prepared.soles)
+
+    def add_actor(self, prepared: PreparedActor) -> int:
+        """Add an actor from the next step on, at its place; return its number, which may be one of a removed actor."""
+        index = next((n for n, group in enumerate(self.groups) if _alike(group.solver, prepared.solver)), None)
+        number = len(self.scene.actors)
+        if index is None:
+            self.scene = replace(self.scene, actors=(*self.scene.actors, prepared.actor))
+            self._add_group([number], [prepared])
+            self.groups[-1].fresh[0] = None
+            self._index()
+            self._rank_all()
+            return number
+        group = self.groups[index]
+        free = np.flatnonzero(~group.here)
+        if len(free):
+            row = int(free[0])
+            number = group.numbers[row]
+            group.here[row] = True
+            group.shape({row: _body_of(prepared)})
+        else:
+            row = group.append(number, prepared)
+            self.place[number] = index, row
+        group.lines.put(row, prepared.line)
+        group.fresh[row] = None
+        self._cast(number, prepared)
+        self._index()
+        return number
+
+    def remove_actor(self, number: int) -> None:
+        """Remove an actor (by index) and its goals; goals of others on it fade out."""
+        if not (0 <= number < len(self._here) and self._here[number]):
+            raise ConstraintError(f"expected an actor of the crowd, got {number}")
+        index, row = self.place[number]
+        group = self.groups[index]
+        own = [n for n, goal in enumerate(self.scene.goals) if goal.actor == number and n not in self._vacant]
+        self._alter(np.array(own, np.int64), ramp=(0.0, 0.0))
+        self.remove_goals(own)
+        others = [n for n, goal in enumerate(self.scene.goals) if goal.of is not None and goal.of[0] == number]
+        for n in others:
+            table, place = self.groups[self._goal_group[n]].goals, self._goal_row[n]
+            table.follows[place], table.target[place] = -1, table.latest[place] - table.shift[place]
+            self._alter(np.array([n]), of=None, target=table.target[place].copy())
+        self.remove_goals([n for n in others if n not in self._vacant and n not in self._leaving])
+        group.here[row] = False
+        group.reshaping.pop(row, None)
+        if group.proxies is not None:
+            group.proxies.radii[row] = -1.0
+        self._index()
+
+    def present(self) -> list[int]:
+        """Return the numbers of the actors that are not removed."""
+        return np.flatnonzero(self._here).tolist()
 
     def _known(self, goals: Sequence[int] | NDArray) -> NDArray:
         goals = np.asarray(goals, np.int64)
@@ -315,23 +647,159 @@ class Crowd:
         return goals
 
     def step(self, state: CrowdState, frame: int) -> tuple[CrowdState, list[Postures]]:
-        """Compute one frame for all characters: the paper's figure 2."""
-        seconds = frame / self.scene.fps
-        postures = self.read(frame)
-        scaled = self.scale(postures)
-        grounded, standing = self.adapt_ground(scaled, seconds)
-        shares = [group.goals.activations(seconds) for group in self.groups]
+        """Compute one frame for all characters: the paper's figure 2. Frames go forward where the scene repeats."""
+        self._fit(state)
+        self._begin(state, frame)
+        postures = self.scale(state, frame)
+        grounded, standing = self.adapt_ground(state, postures, frame)
+        shares = self._shares(state, frame)
         solved = self.solve(state, grounded, standing, shares)
         self._relax(state, shares)
+        for part, own in zip(state.parts, solved, strict=True):
+            part.solved = own
+        state.frame = frame
         return state, self.convert(solved)
+
+    _now = 0.0
+    """Seconds of the last frame."""
+
+    def _begin(self, state: CrowdState, frame: int) -> None:
+        """Let what was changed since the last frame begin to ease in."""
+        scene, now = self.read(frame), frame / self.scene.fps
+        self._now = now
+        wrapped = state.frame is not None and scene < self.read(state.frame)
+        if self._ground_over is not None:
+            self._step_off(state)
+        for group, part in zip(self.groups, state.parts, strict=True):
+            group.reshape(now)
+            changed: dict[int, float | None] = dict.fromkeys(group.lines.begin_passes(frame), EASE)
+            changed |= group.fresh
+            group.fresh = {}
+            for row, over in changed.items():
+                self._begin_line(group, part, row, over, frame, scene)
+            if wrapped and part.postures:
+                start, last = group.lines.read(frame, scene)[0], part.postures[-1][0]
+                near = np.linalg.norm((start - last)[:, ::2], axis=1) < SAME_PLACE
+                again = [row for row in np.flatnonzero(near & group.here).tolist() if row not in group.lines.own]
+                changed = dict.fromkeys(again, EASE) | changed
+            eased = {row: over for row, over in changed.items() if over}
+            if eased and part.postures:
+                self._ease_lines(group, part, eased, frame, scene)
+        for number, over in list(self._leaving.items()):
+            self._vacant[number] = now + over
+            del self._leaving[number]
+
+    def _begin_line(self, group: _Group, part: _Shown, row: int, over: float | None, frame: int, scene: int) -> None:
+        """Let a line begin where its character is and faces, so that planted feet stay on the whole."""
+        line = group.lines[row]
+        start = line.own and line.begun is None
+        if start:
+            line = replace(line, begun=frame)
+        if over is None:
+            part.holds.forget(row)
+        elif part.postures:
+            root, local, _ = part.postures[-1]
+            at = line.index(frame, scene)
+            if start:
+                line = line.aligned(at, root[row], local[row, 0])
+            shift = root[row] - line.root[at]
+            places, planted = part.holds.standing(row)
+            planted = planted & ~line.swings[at]
+            if planted.any():
+                skeleton = self.scene.actors[group.numbers[row]].character.skeleton
+                pose = Motion(skeleton, line.root[at : at + 1], line.locals[at : at + 1], self.scene.fps)
+                feet = Kinematics(pose).positions[0, group.feet]
+                shift = (places[planted] - feet[planted]).mean(axis=0)
+            line = line.moved(rotation.identity(), shift * [1.0, 0.0, 1.0])
+        group.lines.put(row, line)
+
+    def _ease_lines(self, group: _Group, part: _Shown, eased: dict[int, float], frame: int, scene: int) -> None:
+        """Let some rows ease from what was shown into their lines, in so many seconds."""
+        rows = np.array(list(eased))
+        now, then = (group.lines.read(frame + n, scene + n) for n in range(2))
+        last, before = part.postures[-1], part.postures[0]
+        between = last[2] - before[2] if len(part.postures) > 1 else 1
+        offsets, speeds = posture_offsets(
+            *((root[rows], local[rows]) for root, local, _ in (before, last, now, then)),
+            (float(max(between, 1)), float(frame - last[2])),
+        )
+        fps = self.scene.fps
+        part.ease.begin(rows, offsets, frame / fps, np.array(list(eased.values())), speeds * fps)
+        part.holds.hold(rows, now[2])
+
+    def _step_off(self, state: CrowdState) -> None:
+        """Leave characters where the ground that is replaced has carried them."""
+        ground, begun = self._ground_before, self._ground_begun
+        self._ground_begun = None
+        if not isinstance(ground, MovingGround) or state.frame is None:
+            return
+        at, turn = (row[0] for row in ground.poses([(state.frame - (begun or 0)) / self.scene.fps]))
+        shift = at * [1.0, 0.0, 1.0]
+        if abs(turn[0]) < 1.0 or not shift.any():
+            return
+        for group, part in zip(self.groups, state.parts, strict=True):
+            for row in range(group.size):
+                group.lines.put(row, group.lines[row].moved(rotation.identity(), shift))
+            part.carry(shift)
+
+    def _shares(self, state: CrowdState, frame: int) -> list[NDArray]:
+        """Return the activations of each group's goals, and let targets and activations ease."""
+        now = frame / self.scene.fps
+        shares = [group.goals.activations(self.read(frame) / self.scene.fps, now) for group in self.groups]
+        asked = np.zeros(len(self.scene.goals))
+        for group, share in zip(self.groups, shares, strict=True):
+            asked[group.goals.source] = share
+        if state.frame is not None:
+            self._begin_goals(state, asked, now)
+        self._retargeted, self._reranked, self._rescheduled = [], [], []
+        if state.activations:
+            rows, offsets = state.activations.at(now)
+            asked[rows] = np.clip(asked[rows] + offsets[:, 0], 0.0, 1.0)
+            for group, share in zip(self.groups, shares, strict=True):
+                share[:] = asked[group.goals.source]
+        rows, offsets = state.targets.at(now)
+        for index, group in enumerate(self.groups):
+            own = self._goal_group[rows] == index
+            if group.goals.shift.any() or own.any():
+                group.goals.shift[:] = 0.0
+                group.goals.shift[self._goal_row[rows[own]]] = offsets[own]
+        state.shares = asked
+        state.residuals[asked <= 0.0] = np.nan
+        return shares
+
+    def _begin_goals(self, state: CrowdState, asked: NDArray, now: float) -> None:
+        """Let goals that were changed since the last frame begin to ease; asked: (goals,) their activations now."""
+        for goals, offsets, over in self._retargeted:
+            here, speeds, jolts = state.targets.motion_of(goals, now)
+            state.targets.begin(goals, here + offsets, now, over, speeds, jolts)
+        for actors, over in self._reranked:
+            for group, part in zip(self.groups, state.parts, strict=True):
+                table = group.goals
+                rows = np.flatnonzero(
+                    np.isin(group.actors[table.row], actors) & table.at_points & (state.shares[table.source] >= 1.0)
+                )
+                if not len(rows) or part.solved is None:
+                    continue
+                goals, poses = table.source[rows], group.kinematics(part.solved)
+                row, joint = table.row[rows], table.joint[rows]
+                points = poses.positions[row, joint] + rotation.rotate(poses.rotations[row, joint], table.point[rows])
+                here = state.targets.motion_of(goals, now)[0]
+                state.targets.begin(goals, here + points - table.latest[rows], now, over)
+        for goals, ramps in self._rescheduled:
+            offsets = state.shares[goals] - asked[goals]
+            over = np.where(offsets < 0.0, ramps[:, 0], ramps[:, 1])
+            some = (np.abs(offsets) > 1e-3) & (over > 0.0)
+            state.activations.begin(goals[some], offsets[some, None], now, over[some])
 
     def unmet(self, state: CrowdState, postures: list[Postures], frame: int) -> dict[int, str]:
         """Return why goals, by their numbers, are not met at a frame: those of which more than `MET` is left."""
-        seconds, placed, found = frame / self.scene.fps, {}, {}
+        placed, found = {}, {}
         for number in np.flatnonzero(state.residuals > MET).tolist():
-            group, row = self.place[self.scene.goals[number].actor]
+            goal = self.scene.goals[number]
+            group, row = self.place[goal.actor]
             if group not in placed:
                 placed[group] = self.groups[group].kinematics(postures[group]).positions
+            seconds = (frame if goal.clock else self.read(frame)) / self.scene.fps
             found[number] = why_unmet(self.scene, number, seconds, placed[group][row])
         return found
 
@@ -344,35 +812,53 @@ class Crowd:
             leans[~busy] *= keep
 
     def read(self, frame: int) -> int:
-        """Return which frame of its motion every character is in."""
-        return min(max(frame, 0), self.scene.frames - 1)
+        """Return which frame of the scene a frame of the crowd is."""
+        return frame % self.scene.frames if self.repeats else min(max(frame, 0), self.scene.frames - 1)
 
-    def scale(self, posture: int) -> list[Postures]:
-        """Morphological adaptation (section 6): return the posture on each body, precomputed in the constructor."""
-        return [
-            Postures(group.roots[posture].copy(), group.locals[posture].copy(), swings=group.swings[posture])
-            for group in self.groups
-        ]
+    def scale(self, state: CrowdState, frame: int) -> list[Postures]:
+        """Morphological adaptation (section 6): return the posture on each body, as it eases in.
 
-    def adapt_ground(self, scaled: list[Postures], seconds: float) -> tuple[list[Postures], list[Feet | None]]:
+        Motions are scaled when an actor gets them.
+        """
+        found = []
+        for group, part in zip(self.groups, state.parts, strict=True):
+            root, local, swings = group.lines.read(frame, self.read(frame))
+            if part.ease:
+                offset_postures(root, local, *part.ease.at(frame / self.scene.fps))
+            part.postures = [*part.postures[-1:], (root, local, frame)]
+            found.append(Postures(root, local, swings=swings))
+        return found
+
+    def adapt_ground(
+        self, state: CrowdState, scaled: list[Postures], frame: int
+    ) -> tuple[list[Postures], list[Feet | None]]:
         """Ground adaptation (section 7): raise roots with the ground, and return foot targets."""
+        fps, ground, over = self.scene.fps, self.scene.ground, self._ground_over
+        if self._ground_begun is None:
+            self._ground_begun = frame
+        seconds, self._ground_over = (frame - self._ground_begun) / fps, None
+        grounded: list[Postures] = []
         found: list[Feet | None] = []
-        for group, postures in zip(self.groups, scaled, strict=True):
+        for group, part, postures in zip(self.groups, state.parts, scaled, strict=True):
             if self.scene.feet is None or not group.feet:
+                grounded.append(postures)
                 found.append(None)
                 continue
             kinematics = group.kinematics(postures)
-            places, turns = kinematics.positions[:, group.feet], kinematics.rotations[:, group.feet]
-            if self.scene.ground is FLOOR:
-                postures.kinematics = kinematics
-            else:
-                times = np.full(len(places), seconds)
-                shifts, normals = ground_shifts(places, self.scene.ground, FLOOR, times)
-                postures.root[:, 1] += shifts.mean(axis=1)
-                places, turns = foot_targets(places, turns, shifts, normals, FLOOR, float(group.heights.mean()))
             assert postures.swings is not None
-            found.append(Feet(places, turns, postures.swings))
-        return scaled, found
+            places, turns, swings = part.holds.place(
+                kinematics.positions[:, group.feet], kinematics.rotations[:, group.feet], postures.swings,
+                frame / fps, ~part.ease.active(np.arange(group.size)),
+            )  # fmt: skip
+            flat, height = OnGround(postures.root, places, turns), float(group.heights.mean())
+            reached = on_ground(flat, ground, seconds, height)
+            ahead = effect_ahead(flat, ground, seconds + 1.0 / fps, height) if over else None
+            reached = part.ground.eased(flat, reached, frame, fps, over, ahead)
+            if reached.root is postures.root:
+                postures.kinematics = kinematics
+            grounded.append(replace(postures, root=reached.root))
+            found.append(Feet(reached.places, reached.turns, swings))
+        return grounded, found
 
     def solve(
         self, state: CrowdState, grounded: list[Postures], standing: list[Feet | None], shares: list[NDArray]
@@ -397,13 +883,14 @@ class Crowd:
         earlier: Contacts = {}
         solved_last = np.ones(len(self.scene.actors), bool)
         for number in range(most + 1):
-            members = order.members(number)
+            members = order.members(number) & self._here
             found = self._contacts(posed, state.came, solved_last | members)
             overlaps = overlaps_of(found, [group.actors for group in self.groups], TOLERATED)
             if number > 0:
                 # trunks make no way
                 members[overlaps.pairs[LIMB[overlaps.pairs[:, 1]], 0]] = True
                 members[order.follows[members[order.follows[:, 1]], 0]] = True
+                members &= self._here
             if number == most or not members.any():
                 break
             if number > order.rounds:
@@ -505,12 +992,13 @@ class Crowd:
         """
         table = group.goals
         key = key_of(share, None if self.scene.apart is None else standing)
+        balance = None if standing is None or self.scene.balance is None else self.ranks[self.scene.balance]
         if group.layout is None or group.layout.key != key:
             feet, ranks = [], np.zeros((len(group.numbers), 0), np.int64)
             if standing is not None and self.scene.feet is not None:
                 feet, planted = group.feet, self.ranks[self.scene.feet]
                 ranks = np.where(standing.swings, self.ranks[self._swing_priority(self.scene.feet)], planted)
-            group.layout = RowLayout.of(table, share, len(group.numbers), feet, group.tree.limb_of, ranks, key)
+            group.layout = RowLayout.of(table, share, len(group.numbers), feet, group.tree, ranks, key, balance)
         layout, supports, apart = group.layout, None, self.scene.apart
         chosen = np.zeros(len(group.numbers), bool)
         chosen[some] = True
@@ -519,8 +1007,8 @@ class Crowd:
             layout.active[goals], before, posed, unconstrained, self.owners, share,
             [] if apart is None else self._proxies, shifts, held,
         )  # fmt: skip
-        if table.balances and len(goals):
-            supports = group.soles.supports(before)
+        if (table.balances and len(goals)) or layout.balanced.any():
+            supports = group.soles.supports(before, group.bodies[1], group.bodies[2], layout.balanced)
         layout.fill(standing, goals, targets, share)
         return layout.of_some(some, further, 0 if apart is None else self.ranks[apart], supports)
 
@@ -579,7 +1067,6 @@ class Crowd:
         turns = [np.empty((frames, len(group.numbers), len(group.tree.limb_of), 4)) for group in self.groups]
         residuals = np.full((frames, len(self.scene.goals)), np.nan)
         for frame in range(frames):
-            state.residuals[:] = np.nan
             state, poses = self.step(state, frame)
             for index, postures in enumerate(poses):
                 roots[index][frame], turns[index][frame] = postures.root, postures.local
@@ -681,11 +1168,32 @@ def _indices(contacts: NDArray, column: int) -> tuple[NDArray, NDArray]:
     return contacts[:, column].astype(np.int64), contacts[:, column + 1].astype(np.int64)
 
 
-def _with_row(table: NDArray, row: int, values: NDArray) -> NDArray:
-    """Return a copy of a table with another row."""
-    table = table.copy()
-    table[row] = values
-    return table
+def _longer(table: NDArray, rows: int) -> NDArray:
+    """Return a table with zeros, or unit quaternions, as further rows."""
+    if len(table) >= rows:
+        return table
+    longer = np.zeros((rows, *table.shape[1:]))
+    longer[: len(table)] = table
+    if table.ndim == 3 and table.shape[2] == 4:
+        longer[len(table) :, :, 0] = 1.0
+    return longer
+
+
+def _seconds(ease: float) -> float:
+    """Return seconds in which something eases in, if they are some."""
+    return real_number(ease, "seconds in which a change eases in", ConstraintError, low=0.0)
+
+
+def _feet_of(solver: GroupCcd) -> list[int]:
+    """Return the joints of right and left foot, as far as they end legs."""
+    return [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
+
+
+def _body_of(prepared: PreparedActor) -> tuple[NDArray, ...]:
+    """Return bones, masses, centres of mass, height and radii: see `_Group.body_of`."""
+    character = prepared.actor.character
+    radii = np.zeros(0) if prepared.proxies is None else prepared.proxies.radii[0]
+    return (*(table[0] for table in bodies_of([character])), np.array(character.height), radii)
 
 
 def _frozen(array: NDArray) -> NDArray:

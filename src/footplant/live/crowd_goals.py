@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,12 @@ class GoalTable:
     balances: bool
     followed: bool
     """Whether any of them follows another actor."""
+    clock: NDArray
+    """(n,) bool; whether its times are those of the crowd, not of the scene."""
+    shift: NDArray
+    """(n, 3) metres; by how much targets that ease in are off where they should be."""
+    latest: NDArray
+    """(n, 3) metres; targets at the last frame."""
 
     def __len__(self) -> int:
         """Return the number of goals."""
@@ -110,10 +116,14 @@ class GoalTable:
         numbers: Sequence[int],
         actors: Sequence[CrowdActor],
         goals: Sequence[Goal],
+        first: int = 0,
     ) -> GoalTable:
-        """Build the table of a group; `numbers` are its actors. Ranks are left to be filled in."""
+        """Build the table of a group; `numbers` are its actors, `first` is the number of the first goal.
+
+        Ranks are left to be filled in.
+        """
         rows = {number: row for row, number in enumerate(numbers)}
-        own = {source: goal for source, goal in enumerate(goals) if goal.actor in rows}
+        own = {source: goal for source, goal in enumerate(goals, first) if goal.actor in rows}
         kept = tuple(own.values())
         row = np.array([rows[goal.actor] for goal in kept], np.int64)
         joint, point = _joints_and_offsets([goal.point for goal in kept])
@@ -150,11 +160,34 @@ class GoalTable:
             whole_body=np.isin(kinds, WHOLE_BODY),
             balances=bool((kinds == KINDS.index("balance")).any()),
             followed=bool((follows >= 0).any()),
+            clock=np.array([goal.clock for goal in kept], bool),
+            shift=np.zeros((len(kept), 3)),
+            latest=np.zeros((len(kept), 3)),
         )
 
-    def activations(self, seconds: float) -> NDArray:
-        """Return the activation (n,) of every goal."""
+    def put(self, place: int, other: GoalTable) -> GoalTable:
+        """Return the table with the one goal of another in a row, or in a further one."""
+        made: dict[str, Any] = {}
+        for own in fields(self):
+            before, new = getattr(self, own.name), getattr(other, own.name)
+            if isinstance(before, np.ndarray) and own.name not in ("masses", "centers"):
+                made[own.name] = np.concatenate([before[:place], new, before[place + 1 :]])
+        goals = (*self.goals[:place], *other.goals, *self.goals[place + 1 :])
+        return replace(
+            self, goals=goals, most=int(np.bincount(made["row"], minlength=1).max()),
+            balances=bool((made["kinds"] == KINDS.index("balance")).any()),
+            followed=bool((made["follows"] >= 0).any()), **made,
+        )  # fmt: skip
+
+    @property
+    def at_points(self) -> NDArray:
+        """(n,) bool; whether a goal brings a point to a position."""
+        return _ON_SKIN[self.kinds]
+
+    def activations(self, scene: float, clock: float) -> NDArray:
+        """Return the activation (n,) of every goal at a time of the scene and of the crowd, seconds."""
         start, stop, rise, fall = self.times.T
+        seconds = np.where(self.clock, clock, scene)
         with np.errstate(divide="ignore", invalid="ignore"):
             before = np.where(rise > 0, 1.0 - (start - seconds) / rise, 0.0)
             after = np.where(fall > 0, 1.0 - (seconds - stop) / fall, 0.0)
@@ -195,7 +228,7 @@ class GoalTable:
         from footplant.live import _crowd as kernel
 
         target = np.zeros((len(active), 4))
-        target[:, :3] = self.target[active]
+        target[:, :3] = self.target[active] + self.shift[active]
         behind, own = target[:, :3].copy(), np.empty((len(active), 3))
         kernel.points_of(active, self.row, self.joint, self.point, before.positions, before.rotations, own)
         owners = place[self.follows[active]]
@@ -239,6 +272,7 @@ class GoalTable:
                 target[n] = np.column_stack([line, np.sum(line * inside, axis=1)])
             elif kind == "mass":
                 target[n, :3] = self._centers(before, self.row[goal])
+        self.latest[active] = target[:, :3]
         if bodies and self.followed:
             self._clear(active, own, posed, unconstrained, owners, share, bodies, target)
             on_skin = np.flatnonzero(_ON_SKIN[self.kinds[active]])
@@ -339,24 +373,37 @@ class SolePoints:
             self.offsets[row, : len(own)] = np.array([point.offset for point in own]).reshape(-1, 3)
 
     def with_row(self, row: int, other: SolePoints) -> SolePoints:
-        """Return the points with those of another character in a row."""
+        """Return the points with those of another character in a row, or in a further one."""
         made, most = object.__new__(SolePoints), max(self.joints.shape[1], other.joints.shape[1])
-        wider = [(0, 0), (0, most - self.joints.shape[1])]
-        made.counts, made.joints = self.counts.copy(), np.pad(self.joints, wider)
+        more = max(row + 1 - len(self.counts), 0)
+        wider = [(0, more), (0, most - self.joints.shape[1])]
+        made.counts, made.joints = np.pad(self.counts, (0, more)), np.pad(self.joints, wider)
         made.offsets = np.pad(self.offsets, [*wider, (0, 0)])
         made.counts[row], count = other.counts[0], int(other.counts[0])
         made.joints[row, :count], made.offsets[row, :count] = other.joints[0, :count], other.offsets[0, :count]
         return made
 
-    def supports(self, kinematics: Posed) -> tuple[NDArray, NDArray]:
-        """Return support polygons: corners (C, P, 2) over x and z, metres, and their numbers (C,)."""
+    def supports(
+        self, kinematics: Posed, masses: NDArray, centers: NDArray, widened: NDArray
+    ) -> tuple[NDArray, NDArray]:
+        """Return support polygons: corners (C, P, 2) over x and z, metres, and their numbers (C,).
+
+        masses (C, J), centers (C, J, 3): of the bodies. widened: (C,) characters whose polygon includes their centre of
+        mass as it is: a walker's or a jumper's is not over its soles.
+        """
         from footplant.live import _crowd as kernel
 
-        characters, most = self.joints.shape
-        polygons, sides = np.zeros((characters, most, 2)), np.zeros(characters, np.int64)
+        (characters, most), rows = self.joints.shape, np.flatnonzero(widened)
+        found = np.full((characters, 3), np.nan)
+        own = np.empty((len(rows), 3))
+        kernel.centers_of_mass(rows, masses, centers, kinematics.positions, kinematics.rotations, own)
+        found[rows] = own
+        polygons, sides = np.zeros((characters, most + 1, 2)), np.zeros(characters, np.int64)
         soles_table = kernel.SoleTables(self.joints, self.offsets, self.counts)
-        scratch = kernel.HullScratch(np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64))
+        scratch = kernel.HullScratch(
+            np.empty((most + 1, 2)), np.empty(most + 1, np.int64), np.empty(2 * most + 2, np.int64)
+        )
         kernel.supports(
-            soles_table, SUPPORT_MARGIN, kinematics.positions, kinematics.rotations, scratch, polygons, sides
-        )  # fmt: skip
+            soles_table, SUPPORT_MARGIN, found, kinematics.positions, kinematics.rotations, scratch, polygons, sides
+        )
         return polygons, sides

@@ -18,6 +18,7 @@ from footplant.constraints.naming import read_chain, read_point
 from footplant.contacts.ground import Ground
 from footplant.edits.morphology_independent import plants_of
 from footplant.errors import ConstraintError, SkeletonError
+from footplant.feet.lead_in import split_lead_in
 from footplant.geometry import HeightField
 from footplant.grounds import slope
 from footplant.humanoid.proportions import apply_proportions
@@ -65,9 +66,22 @@ def scene_from_data(
         feet = 100 if feet else None
     elif not isinstance(feet, int):
         fields.fail("feet", f"expected a priority or false, got {describe(feet)}")
+    balance = fields.get("balance", 90)
+    if isinstance(balance, bool):
+        balance = 90 if balance else None
+    elif not isinstance(balance, int):
+        fields.fail("balance", f"expected a priority or false, got {describe(balance)}")
     apart = fields.integer("apart", 0) if "apart" in fields else None
     scene = CrowdScene(
-        tuple(actors), tuple(goals), seconds, fps, _ground(fields), feet, apart, fields.text("name", "scene")
+        tuple(actors),
+        tuple(goals),
+        seconds,
+        fps,
+        _ground(fields),
+        feet,
+        balance,
+        apart,
+        fields.text("name", "scene"),
     )
     fields.get("about", "")
     fields.refuse_others(("actors", "goals"))
@@ -95,7 +109,7 @@ def _actor(
     for entry in fields.tables("acts"):
         motion = entry.text("motion")
         if motion not in clips:
-            clip = load(motion)
+            clip = split_lead_in(load(motion))[1]
             clips[motion] = clip, plants_of(clip)
         clip, plants = clips[motion]
         start, blend = entry.number("start", 0.0), entry.number("blend", 0.3, low=0.0)

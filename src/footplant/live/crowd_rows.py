@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from footplant.live.crowd_apart import Planes
 from footplant.live.crowd_goals import Feet, GoalTable
-from footplant.solve.ik.groupccd.rows import HALF_SPACE, ORIENTATION, PARTS, POSITION, Rows, make_rows
+from footplant.solve.ik.groupccd.rows import (
+    BALANCE,
+    HALF_SPACE,
+    ORIENTATION,
+    PARTS,
+    POSITION,
+    Rows,
+    allowed,
+    make_rows,
+)
+from footplant.solve.ik.groupccd.tree import Tree
 
 TARGET, SHARE = PARTS["target"], PARTS["share"].start
 
@@ -41,13 +51,16 @@ class RowLayout:
     turn_rows: NDArray
     """(s,) rows of the positions and orientations of planted feet."""
 
+    balanced: NDArray
+    """(C,) bool; characters that reach, without a goal for the centre of mass: they keep their balance."""
+
     @classmethod
     def of(
-        cls, table: GoalTable, share: NDArray, characters: int, feet: list[int], limb_of: NDArray, ranks: NDArray,
-        key: bytes,
+        cls, table: GoalTable, share: NDArray, characters: int, feet: list[int], tree: Tree, ranks: NDArray,
+        key: bytes, balance: int | None,
     ) -> RowLayout:  # fmt: skip
-        """Sort the rows; feet: joints of feet, ranks: (C, feet) theirs."""
-        active = np.flatnonzero(share > 0)
+        """Sort the rows; feet: joints of feet, ranks: (C, feet) theirs. balance: the rank of balance, if it counts."""
+        active, limb_of = np.flatnonzero(share > 0), tree.limb_of
         taken = np.zeros((characters, 5), bool)
         limb = table.limb[active]
         taken[table.row[active], limb] = limb >= 0
@@ -59,6 +72,12 @@ class RowLayout:
             for kind in (POSITION, ORIENTATION)
         ]
         blocks.append(table.block(active, share[active]))
+        balanced, whole = np.zeros(characters, bool), table.whole_body[active]
+        if balance is not None:
+            balanced[table.row[active[~whole]]] = True
+            balanced[table.row[active[whole]]] = False
+            leaning = np.flatnonzero(balanced)
+            blocks.append({"poses": leaning, "kind": BALANCE, "rank": balance, "allow": allowed(tree, None)})
         made, order = make_rows(characters, blocks)
         row_of = np.empty(len(order), np.int64)
         row_of[order] = np.arange(len(order))
@@ -68,6 +87,7 @@ class RowLayout:
         return cls(
             key, made, sources[order], active,
             row_of[2 * planted : 2 * planted + len(active)], standing, row_of[:planted], row_of[planted : 2 * planted],
+            balanced,
         )  # fmt: skip
 
     def fill(self, feet: Feet | None, some: NDArray, targets: NDArray, share: NDArray) -> None:

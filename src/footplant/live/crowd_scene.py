@@ -15,6 +15,7 @@ from footplant import rotation
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.contacts.ground import Ground
+from footplant.contacts.moving_ground import MovingGround
 from footplant.edits.morphology_independent import share
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
@@ -24,6 +25,8 @@ from footplant.normalized import Normalized, convert, scale
 from footplant.skeleton import Character, Point
 
 FLOOR = Plane()
+AnyGround = Ground | GroundInTime | MovingGround
+"""A ground, one that changes with time, or a rigid one that moves."""
 KINDS = ("reach", "away", "apart", "above", "mass", "balance", "touch", "orient", "area")
 """Kinds of goals: a point at a target; at least a distance away from it; two points of the actor a distance apart; a
 point at least at a height; the centre of mass where the motion has it; the centre of mass over the soles; a point at a
@@ -93,6 +96,8 @@ class Goal:
     """Seconds over which it is activated before, and deactivated after."""
     chain: tuple[int, ...] | None = None
     """Joints that may rotate for it (and the root if joint 0 is among them); None: all."""
+    clock: bool = False
+    """Whether its times are those of the crowd, which go on when the scene begins again; else those of the scene."""
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -125,9 +130,12 @@ class CrowdScene:
     goals: tuple[Goal, ...] = ()
     seconds: float = 5.0
     fps: float = 30.0
-    ground: Ground | GroundInTime = FLOOR
+    ground: AnyGround = FLOOR
     feet: int | None = 100
     """Priority of planted feet; None leaves them as the motion has them."""
+    balance: int | None = 90
+    """Priority of the balance of characters that reach and have no goal of their own for the centre of mass: it stays
+    over the soles, or where the motion has it; None: they may fall."""
     apart: int | None = None
     """Priority of keeping the characters' bodies out of one another; None: they may overlap."""
     name: str = "scene"
@@ -160,6 +168,17 @@ def timeline(actor: CrowdActor, scene: CrowdScene) -> Motion:
         line = Motion(line.skeleton, root, rotation.normalize(turns), scene.fps)
     assert line is not None
     return Motion(line.skeleton, line.root, line.rotations, scene.fps)
+
+
+def played_once(actor: CrowdActor, fps: float) -> Motion:
+    """Return an actor's last motion alone, from its first frame on, on its own body and at its position."""
+    if not actor.acts:
+        raise ConstraintError(f"{actor.name}: expected at least one motion, got none")
+    turn = rotation.exp(np.array([0.0, actor.heading, 0.0]))
+    motion = actor.acts[-1].on(actor.character).transformed(turn, (actor.place[0], 0.0, actor.place[1]))
+    frames = max(round((len(motion) - 1) / motion.fps * fps) + 1, 1)
+    played = motion.at(np.arange(frames) / fps)
+    return Motion(played.skeleton, played.root, played.rotations, fps)
 
 
 def repeated(scene: CrowdScene, copies: int, apart: float = 30.0) -> CrowdScene:

@@ -1,0 +1,117 @@
+"""Footplants of a running crowd: planted feet stay where they are when body or motion of a character change.
+
+A foot that is planted before and after a change stays until its motion lifts it; its offset decays in the air. One that
+would have to stay too far from where its body wants it takes a step there, one foot at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.live.crowd_ease import Easing
+
+STEPS_FROM = 0.06
+"""Metres by which a planted foot may stay off where its motion has it; beyond that it takes a step."""
+STEP_TIME = 0.35
+"""Seconds of such a step, and of the decay of an offset in the air."""
+STEP_HEIGHT = 0.05
+"""Metres by which such a step is lifted: of one of 30 cm, and less in proportion of shorter ones."""
+
+
+class FootHolds:
+    """Feet (C, N) of a group of characters."""
+
+    def __init__(self, characters: int, feet: int) -> None:
+        """Nothing is held at first."""
+        self._held = np.zeros((characters, feet), bool)
+        self._places: NDArray = np.zeros((characters, feet, 3))
+        self._turns = rotation.identity(characters, feet)
+        self._lifts: NDArray = np.zeros((characters, feet))
+        self._ease = Easing(characters * feet, 6)
+        self._shown: tuple[NDArray, NDArray, NDArray] | None = None
+
+    def grow(self, characters: int) -> None:
+        """Make room for more characters."""
+        more = characters - len(self._held)
+        if more > 0:
+            feet = self._held.shape[1]
+            self._held, self._lifts = (np.pad(table, ((0, more), (0, 0))) for table in (self._held, self._lifts))
+            self._places = np.pad(self._places, ((0, more), (0, 0), (0, 0)))
+            self._turns = np.concatenate([self._turns, rotation.identity(more, feet)])
+            self._ease.grow(characters * feet)
+            if self._shown is not None:
+                # whoever comes has not stood anywhere
+                places, turns, swings = self._shown
+                self._shown = (
+                    np.pad(places, ((0, more), (0, 0), (0, 0))), np.concatenate([turns, rotation.identity(more, feet)]),
+                    np.pad(swings, ((0, more), (0, 0)), constant_values=True),
+                )  # fmt: skip
+
+    def standing(self, row: int) -> tuple[NDArray, NDArray]:
+        """Return where the feet of a character were last (N, 3), and which were planted (N,)."""
+        if self._shown is None:
+            return self._places[row], np.zeros(self._held.shape[1], bool)
+        return self._shown[0][row], ~self._shown[2][row]
+
+    def carry(self, shift: NDArray) -> None:
+        """Shift all feet (3,), metres."""
+        self._places += shift
+        if self._shown is not None:
+            self._shown = self._shown[0] + shift, *self._shown[1:]
+
+    def forget(self, row: int) -> None:
+        """Let the feet of a character go at once: it was not there before."""
+        self._held[row] = False
+        if self._shown is not None:
+            self._shown[2][row] = True
+
+    def hold(self, rows: NDArray, swings: NDArray) -> None:
+        """Hold the feet of some characters (n,) that were planted and are (swings: (C, N) now in the air)."""
+        if self._shown is None:
+            return
+        places, turns, before = self._shown
+        self._held[rows] = ~before[rows] & ~swings[rows]
+        self._places[rows], self._turns[rows] = places[rows], turns[rows]
+        ended = (rows[:, None] * swings.shape[1] + np.arange(swings.shape[1])).ravel()
+        self._ease.begin(ended, np.zeros((len(ended), 6)), 0.0, 1e-9)
+
+    def place(
+        self, places: NDArray, turns: NDArray, swings: NDArray, now: float, settled: NDArray
+    ) -> tuple[NDArray, NDArray, NDArray]:
+        """Return where feet are: places (C, N, 3), rotations (C, N, 4), and which are in the air (C, N).
+
+        places, turns, swings: as their motions have them. settled: (C,) characters that may take steps.
+        """
+        if self._held.any() or self._ease:
+            places, turns, swings = places.copy(), turns.copy(), swings.copy()
+            self._let_go(places, turns, swings, now, settled)
+            places[self._held], turns[self._held] = self._places[self._held], self._turns[self._held]
+            feet, offsets = self._ease.at(now)
+            row, foot = np.divmod(feet, swings.shape[1])
+            share = self._ease.shares(feet, now)
+            lift = 16.0 * (share * (1.0 - share)) ** 2 * self._lifts[row, foot]
+            places[row, foot] += offsets[:, :3]
+            places[row, foot, 1] += lift
+            turns[row, foot] = rotation.multiply(rotation.exp(offsets[:, 3:]), turns[row, foot])
+            swings[row, foot] |= self._lifts[row, foot] > 0.0
+        self._shown = places, turns, swings
+        return places, turns, swings
+
+    def _let_go(self, places: NDArray, turns: NDArray, swings: NDArray, now: float, settled: NDArray) -> None:
+        """Let feet go that their motion lifts, and one of each character that is too far from where it should be."""
+        feet = self._held.shape[1]
+        off = np.linalg.norm((self._places - places)[..., ::2], axis=-1)
+        stepping = self._ease.active(np.arange(self._held.size)).reshape(self._held.shape)
+        alone = settled & ~(stepping | swings).any(axis=1)
+        steps = self._held & ~swings & (off > STEPS_FROM) & alone[:, None] & (off >= off.max(axis=1, keepdims=True))
+        going = self._held & (swings | steps)
+        row, foot = np.nonzero(going)
+        if not len(row):
+            return
+        turned = rotation.multiply(self._turns[row, foot], rotation.inverse(turns[row, foot]))
+        offsets = np.concatenate([self._places[row, foot] - places[row, foot], rotation.log(turned)], axis=1)
+        self._ease.begin(row * feet + foot, offsets, now, STEP_TIME)
+        self._lifts[row, foot] = np.where(steps[row, foot], STEP_HEIGHT * np.minimum(off[row, foot] / 0.3, 1.0), 0.0)
+        self._held[row, foot] = False

@@ -1,0 +1,134 @@
+"""Motions of a group of characters: those of the scene, and those that characters were given while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.motion import Motion
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The motion of one character on its own body."""
+
+    root: NDArray
+    """(F, 3) metres, world."""
+    locals: NDArray
+    """(F, J, 4)"""
+    swings: NDArray
+    """(F, feet) bool; feet in the air."""
+    own: bool = False
+    """Whether it begins when the character gets it and begins again where it ends; else it has the scene's frames."""
+    once: bool = False
+    """Whether it stays at its last frame instead."""
+    begun: int | None = None
+    """Frame of the crowd at which the present pass of an own one began; None: not yet."""
+
+    @classmethod
+    def of(cls, motion: Motion, swings: NDArray, *, own: bool = False, once: bool = False) -> Line:
+        """Return the line of a motion."""
+        return cls(np.array(motion.root), np.array(motion.rotations), swings, own, once)
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self.root)
+
+    def index(self, frame: int, scene: int) -> int:
+        """Return its frame at a frame of the crowd and of the scene."""
+        return min(max(frame - (frame if self.begun is None else self.begun) if self.own else scene, 0), len(self) - 1)
+
+    def pose(self, at: int) -> tuple[NDArray, NDArray]:
+        """Return root (3,) and local rotations (J, 4) of a frame."""
+        return self.root[at], self.locals[at]
+
+    def moved(self, turn: NDArray, shift: NDArray) -> Line:
+        """Return it rotated about the world origin by a quaternion (4,), then shifted (3,), metres."""
+        if not np.any(shift) and abs(turn[0]) >= 1.0:
+            return self
+        turned = self.locals.copy()
+        turned[:, 0] = rotation.multiply(turn, turned[:, 0])
+        return replace(self, root=rotation.rotate(turn, self.root) + shift, locals=turned)
+
+    def aligned(self, at: int, root: NDArray, facing: NDArray) -> Line:
+        """Return it moved over the floor so that a frame has a root's place (3,) and faces like its rotation (4,)."""
+        turn = heading_between(self.locals[at, 0], facing)
+        shift = (root - rotation.rotate(turn, self.root[at])) * [1.0, 0.0, 1.0]
+        return self.moved(turn, shift)
+
+    def next_pass(self) -> Line:
+        """Return it from where it ends."""
+        return replace(self.aligned(0, self.root[-1], self.locals[-1, 0]), begun=(self.begun or 0) + len(self))
+
+
+def heading_between(start: NDArray, end: NDArray) -> NDArray:
+    """Return the rotation (4,) about the vertical that comes nearest to the one between two orientations (4,)."""
+    whole = rotation.multiply(end, rotation.inverse(start))
+    w, y = float(whole[0]), float(whole[2])
+    size = np.hypot(w, y)
+    return np.array([1.0, 0.0, 0.0, 0.0]) if size < 1e-9 else np.array([w / size, 0.0, y / size, 0.0])
+
+
+class Lines:
+    """The motions of the characters of a group."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        """Stack those that have the scene's frames: they are read at once."""
+        self._lines = list(lines)
+        self._roots = np.stack([line.root for line in lines], axis=1)
+        """(F, C, 3) metres."""
+        self._locals = np.stack([line.locals for line in lines], axis=1)
+        self._swings = np.stack([line.swings for line in lines], axis=1)
+        self.own: set[int] = set()
+        """Rows that are not in these tables."""
+
+    def __getitem__(self, row: int) -> Line:
+        """Return the line of a row."""
+        if row in self.own:
+            return self._lines[row]
+        return replace(
+            self._lines[row], root=self._roots[:, row], locals=self._locals[:, row], swings=self._swings[:, row]
+        )
+
+    def put(self, row: int, line: Line) -> None:
+        """Give a row, or one more, another line."""
+        if row == len(self._lines):
+            self._lines.append(line)
+        if line.own or row >= self._roots.shape[1]:
+            self._lines[row] = line
+            self.own.add(row)
+            return
+        self._lines[row] = Line(line.root[:0], line.locals[:0], line.swings[:0])
+        self._roots[:, row], self._locals[:, row], self._swings[:, row] = line.root, line.locals, line.swings
+        self.own.discard(row)
+
+    def begin_passes(self, frame: int) -> list[int]:
+        """Let lines of characters that have come to their end begin again; return their rows."""
+        again = []
+        for row in self.own:
+            line = self._lines[row]
+            if not line.once and line.begun is not None and frame - line.begun >= len(line):
+                # after a long stall, passes that nobody saw are left out
+                self._lines[row] = replace(line.next_pass(), begun=frame - (frame - line.begun) % len(line))
+                again.append(row)
+        return again
+
+    def read(self, frame: int, scene: int) -> tuple[NDArray, NDArray, NDArray]:
+        """Return roots (C, 3), local rotations (C, J, 4) and feet in the air (C, feet) at frames of crowd and scene."""
+        first, count = self._roots.shape[1], len(self._lines)
+        at = min(max(scene, 0), len(self._roots) - 1)
+        if count == first:
+            root, local, swings = self._roots[at].copy(), self._locals[at].copy(), self._swings[at].copy()
+        else:
+            root, local = np.empty((count, 3)), np.empty((count, *self._locals.shape[2:]))
+            swings = np.empty((count, self._swings.shape[2]), bool)
+            root[:first], local[:first], swings[:first] = self._roots[at], self._locals[at], self._swings[at]
+        for row in self.own:
+            line = self._lines[row]
+            n = line.index(frame, scene)
+            root[row], local[row], swings[row] = line.root[n], line.locals[n], line.swings[n]
+        return root, local, swings
