@@ -40,11 +40,11 @@ from footplant.live.crowd_ease import Easing, offset_postures, posture_offsets
 from footplant.live.crowd_feet import FootHolds
 from footplant.live.crowd_goals import Feet, GoalTable, Held, SolePoints
 from footplant.live.crowd_ground import GroundEase, OnGround, effect_ahead, on_ground
-from footplant.live.crowd_lines import Line, Lines
+from footplant.live.crowd_lines import AIR, MOVING, STILL, Line, Lines
 from footplant.live.crowd_order import SolveOrder, solve_order
 from footplant.live.crowd_reasons import MET, why_unmet
 from footplant.live.crowd_rows import RowLayout, key_of
-from footplant.live.crowd_scene import AnyGround, CrowdActor, CrowdScene, Goal, played_once, timeline
+from footplant.live.crowd_scene import KINDS, AnyGround, CrowdActor, CrowdScene, Goal, played_once, timeline
 from footplant.motion import Motion
 from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
 from footplant.solve.ik.groupccd.rows import Rows
@@ -60,6 +60,9 @@ SWINGS_ABOVE = 0.02
 """Metres of the sole above the floor from which a foot counts as in the air: more than soles of planted feet that are
 scaled to another body are off the floor. It does not matter much: at 0.002, 0.05 and 0.15 no planted foot of
 `crowd_changes.py` counts as in the air, kicking ones do in 22, 18 and 14 % of the frames, and overlaps are the same."""
+STILL_BELOW = 0.2
+"""Metres per second of an ankle up to which its foot stands still and is held in place by changes: a walker's ankle is
+below in the middle of a stance and rises with 0.5 and more from when its heel lifts."""
 BACK_IN = 0.5
 """Seconds in which a character that leant for a goal is upright again after it, to 5 %."""
 EASE = 0.4
@@ -152,8 +155,8 @@ class Postures:
     local: NDArray
     kinematics: Poses | None = None
     """Joints in the world, where they have been computed already."""
-    swings: NDArray | None = None
-    """(C, feet) bool; feet that are in the air."""
+    phases: NDArray | None = None
+    """(C, feet) int8; what feet do (`crowd_lines.STILL`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -549,7 +552,7 @@ class Crowd:
 
     def _prepared(self, actor: CrowdActor, solver: GroupCcd, *, own: bool = False, once: bool = False) -> PreparedActor:
         motion = played_once(actor, self.scene.fps) if own else timeline(actor, self.scene)
-        line = Line.of(motion, _swings(motion, actor, _feet_of(solver)), own=own, once=once)
+        line = Line.of(motion, _phases(motion, actor, _feet_of(solver)), own=own, once=once)
         proxies = None if self.scene.apart is None else Proxies.of([actor.character])
         return PreparedActor(actor, solver, line, proxies, SolePoints([actor]))
 
@@ -628,7 +631,12 @@ class Crowd:
         for n in others:
             table, place = self.groups[self._goal_group[n]].goals, self._goal_row[n]
             table.follows[place], table.target[place] = -1, table.latest[place] - table.shift[place]
-            self._alter(np.array([n]), of=None, target=table.target[place].copy())
+            if table.at_points[place]:
+                table.kinds[place] = KINDS.index("reach")
+                self._alter(np.array([n]), kind="reach", of=None, target=table.target[place].copy())
+            else:
+                # what is kept away from somebody who is gone, or turned with them, has nothing to fade with
+                self._alter(np.array([n]), of=None, ramp=(0.0, 0.0))
         self.remove_goals([n for n in others if n not in self._vacant and n not in self._leaving])
         group.here[row] = False
         group.reshaping.pop(row, None)
@@ -704,7 +712,7 @@ class Crowd:
                 line = line.aligned(at, root[row], local[row, 0])
             shift = root[row] - line.root[at]
             places, planted = part.holds.standing(row)
-            planted = planted & ~line.swings[at]
+            planted = planted & (line.phases[at] == STILL)
             if planted.any():
                 skeleton = self.scene.actors[group.numbers[row]].character.skeleton
                 pose = Motion(skeleton, line.root[at : at + 1], line.locals[at : at + 1], self.scene.fps)
@@ -725,7 +733,7 @@ class Crowd:
         )
         fps = self.scene.fps
         part.ease.begin(rows, offsets, frame / fps, np.array(list(eased.values())), speeds * fps)
-        part.holds.hold(rows, now[2])
+        part.holds.hold(rows, now[2] != STILL)
 
     def _step_off(self, state: CrowdState) -> None:
         """Leave characters where the ground that is replaced has carried them."""
@@ -822,11 +830,11 @@ class Crowd:
         """
         found = []
         for group, part in zip(self.groups, state.parts, strict=True):
-            root, local, swings = group.lines.read(frame, self.read(frame))
+            root, local, phases = group.lines.read(frame, self.read(frame))
             if part.ease:
                 offset_postures(root, local, *part.ease.at(frame / self.scene.fps))
             part.postures = [*part.postures[-1:], (root, local, frame)]
-            found.append(Postures(root, local, swings=swings))
+            found.append(Postures(root, local, phases=phases))
         return found
 
     def adapt_ground(
@@ -845,9 +853,9 @@ class Crowd:
                 found.append(None)
                 continue
             kinematics = group.kinematics(postures)
-            assert postures.swings is not None
-            places, turns, swings = part.holds.place(
-                kinematics.positions[:, group.feet], kinematics.rotations[:, group.feet], postures.swings,
+            assert postures.phases is not None
+            places, turns, stepping = part.holds.place(
+                kinematics.positions[:, group.feet], kinematics.rotations[:, group.feet], postures.phases != STILL,
                 frame / fps, ~part.ease.active(np.arange(group.size)),
             )  # fmt: skip
             flat, height = OnGround(postures.root, places, turns), float(group.heights.mean())
@@ -857,7 +865,7 @@ class Crowd:
             if reached.root is postures.root:
                 postures.kinematics = kinematics
             grounded.append(replace(postures, root=reached.root))
-            found.append(Feet(reached.places, reached.turns, swings))
+            found.append(Feet(reached.places, reached.turns, stepping | (postures.phases == AIR)))
         return grounded, found
 
     def solve(
@@ -1143,18 +1151,26 @@ def _held_back(group: _Group, given: _Start, came: NDArray, held: NDArray) -> _S
     return _Start(postures, poses, feet)
 
 
-def _swings(line: Motion, actor: CrowdActor, feet: list[int]) -> NDArray:
-    """Return (F, feet) bool: where all contact points of a foot's sole are in the air; ankles, where it has none."""
+def _phases(line: Motion, actor: CrowdActor, feet: list[int]) -> NDArray:
+    """Return what feet do (F, feet), int8.
+
+    They are in the air where all contact points of the sole are (ankles, where it has none), and still where the ankle
+    is slow.
+    """
     kinematics, skeleton = Kinematics(line), actor.character.skeleton
-    found = np.zeros((len(line), len(feet)), bool)
+    found = np.zeros((len(line), len(feet)), np.int8)
     for n, foot in enumerate(feet):
         below = set(skeleton.descendants(foot))
         points = [point for point in soles(actor.character) if point.joint in below]
+        ankle = kinematics.positions[:, foot]
         if points:
             heights = kinematics.points(points)[..., 1].min(axis=1)
         else:
-            heights = kinematics.positions[:, foot, 1] - skeleton.rest_world[0][foot, 1]
-        found[:, n] = heights > SWINGS_ABOVE
+            heights = ankle[:, 1] - skeleton.rest_world[0][foot, 1]
+        if len(line) > 1:
+            speeds = np.linalg.norm(np.gradient(ankle, 1.0 / line.fps, axis=0), axis=1)
+            found[speeds > STILL_BELOW, n] = MOVING
+        found[heights > SWINGS_ABOVE, n] = AIR
     return found
 
 

@@ -110,5 +110,5 @@ def _way(to: tuple[NDArray, NDArray], start: tuple[NDArray, NDArray]) -> tuple[N
 def offset_postures(root: NDArray, local: NDArray, rows: NDArray, offsets: NDArray) -> None:
     """Offset some postures (n,) of (C, 3) roots and (C, J, 4) local rotations in place."""
     root[rows] += offsets[:, :3]
-    turns = rotation.exp(offsets[:, 3:].reshape(len(rows), -1, 3))
+    turns = rotation.exp(offsets[:, 3:].reshape(len(rows), local.shape[1], 3))
     local[rows] = rotation.multiply(turns, local[rows])

@@ -30,6 +30,8 @@ class FootHolds:
         self._turns = rotation.identity(characters, feet)
         self._lifts: NDArray = np.zeros((characters, feet))
         self._ease = Easing(characters * feet, 6)
+        self._asked: tuple[NDArray, NDArray, float] | None = None
+        """Where motions had the feet at the last frame, and its time."""
         self._shown: tuple[NDArray, NDArray, NDArray] | None = None
 
     def grow(self, characters: int) -> None:
@@ -43,10 +45,10 @@ class FootHolds:
             self._ease.grow(characters * feet)
             if self._shown is not None:
                 # whoever comes has not stood anywhere
-                places, turns, swings = self._shown
+                places, turns, moving = self._shown
                 self._shown = (
                     np.pad(places, ((0, more), (0, 0), (0, 0))), np.concatenate([turns, rotation.identity(more, feet)]),
-                    np.pad(swings, ((0, more), (0, 0)), constant_values=True),
+                    np.pad(moving, ((0, more), (0, 0)), constant_values=True),
                 )  # fmt: skip
 
     def standing(self, row: int) -> tuple[NDArray, NDArray]:
@@ -67,51 +69,63 @@ class FootHolds:
         if self._shown is not None:
             self._shown[2][row] = True
 
-    def hold(self, rows: NDArray, swings: NDArray) -> None:
-        """Hold the feet of some characters (n,) that were planted and are (swings: (C, N) now in the air)."""
+    def hold(self, rows: NDArray, moving: NDArray) -> None:
+        """Hold the feet of some characters (n,) that stood still and do; moving: (C, N) which do not now."""
         if self._shown is None:
             return
         places, turns, before = self._shown
-        self._held[rows] = ~before[rows] & ~swings[rows]
+        self._held[rows] = ~before[rows] & ~moving[rows]
         self._places[rows], self._turns[rows] = places[rows], turns[rows]
-        ended = (rows[:, None] * swings.shape[1] + np.arange(swings.shape[1])).ravel()
+        ended = (rows[:, None] * moving.shape[1] + np.arange(moving.shape[1])).ravel()
         self._ease.begin(ended, np.zeros((len(ended), 6)), 0.0, 1e-9)
 
     def place(
-        self, places: NDArray, turns: NDArray, swings: NDArray, now: float, settled: NDArray
+        self, places: NDArray, turns: NDArray, moving: NDArray, now: float, settled: NDArray
     ) -> tuple[NDArray, NDArray, NDArray]:
-        """Return where feet are: places (C, N, 3), rotations (C, N, 4), and which are in the air (C, N).
+        """Return where feet are: places (C, N, 3), rotations (C, N, 4), and which take steps (C, N).
 
-        places, turns, swings: as their motions have them. settled: (C,) characters that may take steps.
+        places, turns: as their motions have them; moving: feet that do not stand still there. settled: (C,) characters
+        that may take steps.
         """
+        asked, self._asked = self._asked, (places, turns, now)
+        stepping = np.zeros_like(moving)
         if self._held.any() or self._ease:
-            places, turns, swings = places.copy(), turns.copy(), swings.copy()
-            self._let_go(places, turns, swings, now, settled)
+            places, turns = places.copy(), turns.copy()
+            self._let_go(places, turns, moving, now, settled, asked)
             places[self._held], turns[self._held] = self._places[self._held], self._turns[self._held]
             feet, offsets = self._ease.at(now)
-            row, foot = np.divmod(feet, swings.shape[1])
+            row, foot = np.divmod(feet, moving.shape[1])
             share = self._ease.shares(feet, now)
             lift = 16.0 * (share * (1.0 - share)) ** 2 * self._lifts[row, foot]
             places[row, foot] += offsets[:, :3]
             places[row, foot, 1] += lift
             turns[row, foot] = rotation.multiply(rotation.exp(offsets[:, 3:]), turns[row, foot])
-            swings[row, foot] |= self._lifts[row, foot] > 0.0
-        self._shown = places, turns, swings
-        return places, turns, swings
+            stepping[row, foot] = self._lifts[row, foot] > 0.0
+        self._shown = places, turns, moving | stepping
+        return places, turns, stepping
 
-    def _let_go(self, places: NDArray, turns: NDArray, swings: NDArray, now: float, settled: NDArray) -> None:
+    def _let_go(
+        self, places: NDArray, turns: NDArray, moving: NDArray, now: float, settled: NDArray,
+        asked: tuple[NDArray, NDArray, float] | None,
+    ) -> None:  # fmt: skip
         """Let feet go that their motion lifts, and one of each character that is too far from where it should be."""
         feet = self._held.shape[1]
         off = np.linalg.norm((self._places - places)[..., ::2], axis=-1)
         stepping = self._ease.active(np.arange(self._held.size)).reshape(self._held.shape)
-        alone = settled & ~(stepping | swings).any(axis=1)
-        steps = self._held & ~swings & (off > STEPS_FROM) & alone[:, None] & (off >= off.max(axis=1, keepdims=True))
-        going = self._held & (swings | steps)
+        alone = settled & ~(stepping | moving).any(axis=1)
+        steps = self._held & ~moving & (off > STEPS_FROM) & alone[:, None] & (off >= off.max(axis=1, keepdims=True))
+        going = self._held & (moving | steps)
         row, foot = np.nonzero(going)
         if not len(row):
             return
         turned = rotation.multiply(self._turns[row, foot], rotation.inverse(turns[row, foot]))
         offsets = np.concatenate([self._places[row, foot] - places[row, foot], rotation.log(turned)], axis=1)
-        self._ease.begin(row * feet + foot, offsets, now, STEP_TIME)
+        speeds = np.zeros_like(offsets)
+        if asked is not None and asked[0].shape == places.shape and now > asked[2]:
+            # they were at rest, and their motion is moving already
+            turning = rotation.multiply(turns[row, foot], rotation.inverse(asked[1][row, foot]))
+            moved = np.concatenate([places[row, foot] - asked[0][row, foot], rotation.log(turning)], axis=1)
+            speeds = -moved / (now - asked[2])
+        self._ease.begin(row * feet + foot, offsets, now, STEP_TIME, speeds)
         self._lifts[row, foot] = np.where(steps[row, foot], STEP_HEIGHT * np.minimum(off[row, foot] / 0.3, 1.0), 0.0)
         self._held[row, foot] = False

@@ -93,7 +93,7 @@ class GroundEase:
             rows, offsets = self._ease.at(now)
             root, places, turns = (table.copy() for table in found)
             root[rows] += offsets[:, :3]
-            feet = offsets[:, 3:].reshape(len(rows), -1, 6)
+            feet = offsets[:, 3:].reshape(len(rows), places.shape[1], 6)
             places[rows] += feet[..., :3]
             turns[rows] = rotation.multiply(rotation.exp(feet[..., 3:]), turns[rows])
             found = OnGround(root, places, turns)
@@ -119,4 +119,4 @@ def _effect(flat: OnGround, found: OnGround) -> NDArray:
     """Return shifts of roots and feet and rotation vectors of feet (C, 3 + 6N) between the floor and a ground."""
     turns = rotation.log(rotation.multiply(found.turns, rotation.inverse(flat.turns)))
     feet = np.concatenate([found.places - flat.places, turns], axis=-1)
-    return np.concatenate([found.root - flat.root, feet.reshape(len(feet), -1)], axis=1)
+    return np.concatenate([found.root - flat.root, feet.reshape(len(feet), 6 * feet.shape[1])], axis=1)

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.motion import Motion
 
+STILL, MOVING, AIR = range(3)
+"""What a foot does: it stands still, rolls over heel or ball, or is in the air."""
+
 
 @dataclass(frozen=True, eq=False)
 class Line:
@@ -20,8 +23,8 @@ class Line:
     """(F, 3) metres, world."""
     locals: NDArray
     """(F, J, 4)"""
-    swings: NDArray
-    """(F, feet) bool; feet in the air."""
+    phases: NDArray
+    """(F, feet) int8; see `STILL`."""
     own: bool = False
     """Whether it begins when the character gets it and begins again where it ends; else it has the scene's frames."""
     once: bool = False
@@ -30,9 +33,9 @@ class Line:
     """Frame of the crowd at which the present pass of an own one began; None: not yet."""
 
     @classmethod
-    def of(cls, motion: Motion, swings: NDArray, *, own: bool = False, once: bool = False) -> Line:
+    def of(cls, motion: Motion, phases: NDArray, *, own: bool = False, once: bool = False) -> Line:
         """Return the line of a motion."""
-        return cls(np.array(motion.root), np.array(motion.rotations), swings, own, once)
+        return cls(np.array(motion.root), np.array(motion.rotations), phases, own, once)
 
     def __len__(self) -> int:
         """Return the number of frames."""
@@ -82,7 +85,7 @@ class Lines:
         self._roots = np.stack([line.root for line in lines], axis=1)
         """(F, C, 3) metres."""
         self._locals = np.stack([line.locals for line in lines], axis=1)
-        self._swings = np.stack([line.swings for line in lines], axis=1)
+        self._phases = np.stack([line.phases for line in lines], axis=1)
         self.own: set[int] = set()
         """Rows that are not in these tables."""
 
@@ -91,7 +94,7 @@ class Lines:
         if row in self.own:
             return self._lines[row]
         return replace(
-            self._lines[row], root=self._roots[:, row], locals=self._locals[:, row], swings=self._swings[:, row]
+            self._lines[row], root=self._roots[:, row], locals=self._locals[:, row], phases=self._phases[:, row]
         )
 
     def put(self, row: int, line: Line) -> None:
@@ -102,8 +105,8 @@ class Lines:
             self._lines[row] = line
             self.own.add(row)
             return
-        self._lines[row] = Line(line.root[:0], line.locals[:0], line.swings[:0])
-        self._roots[:, row], self._locals[:, row], self._swings[:, row] = line.root, line.locals, line.swings
+        self._lines[row] = Line(line.root[:0], line.locals[:0], line.phases[:0])
+        self._roots[:, row], self._locals[:, row], self._phases[:, row] = line.root, line.locals, line.phases
         self.own.discard(row)
 
     def begin_passes(self, frame: int) -> list[int]:
@@ -118,17 +121,17 @@ class Lines:
         return again
 
     def read(self, frame: int, scene: int) -> tuple[NDArray, NDArray, NDArray]:
-        """Return roots (C, 3), local rotations (C, J, 4) and feet in the air (C, feet) at frames of crowd and scene."""
+        """Return roots (C, 3), local rotations (C, J, 4) and phases of feet (C, feet) at frames of crowd and scene."""
         first, count = self._roots.shape[1], len(self._lines)
         at = min(max(scene, 0), len(self._roots) - 1)
         if count == first:
-            root, local, swings = self._roots[at].copy(), self._locals[at].copy(), self._swings[at].copy()
+            root, local, phases = self._roots[at].copy(), self._locals[at].copy(), self._phases[at].copy()
         else:
             root, local = np.empty((count, 3)), np.empty((count, *self._locals.shape[2:]))
-            swings = np.empty((count, self._swings.shape[2]), bool)
-            root[:first], local[:first], swings[:first] = self._roots[at], self._locals[at], self._swings[at]
+            phases = np.empty((count, self._phases.shape[2]), np.int8)
+            root[:first], local[:first], phases[:first] = self._roots[at], self._locals[at], self._phases[at]
         for row in self.own:
             line = self._lines[row]
             n = line.index(frame, scene)
-            root[row], local[row], swings[row] = line.root[n], line.locals[n], line.swings[n]
-        return root, local, swings
+            root[row], local[row], phases[row] = line.root[n], line.locals[n], line.phases[n]
+        return root, local, phases
