@@ -44,7 +44,24 @@ def crowd(
     ] = None,
     control: Annotated[
         int | None,
-        typer.Option("--control", metavar="PORT", help="With --live, take OSC messages that change goals and ground."),
+        typer.Option(
+            "--control",
+            metavar="PORT",
+            help="With --live, take OSC messages on this machine: /crowd/aim, /crowd/goal, /crowd/body, /crowd/motion, "
+            "/crowd/actor, /crowd/ground …",
+        ),
+    ] = None,
+    bodies: Annotated[
+        list[str] | None,
+        typer.Option("--body", metavar="NAME=FILE", help="A body that messages may name; repeatable."),
+    ] = None,
+    motions: Annotated[
+        list[str] | None,
+        typer.Option("--motion", metavar="NAME=FILE", help="A motion that messages may name; repeatable."),
+    ] = None,
+    grounds: Annotated[
+        list[str] | None,
+        typer.Option("--ground", metavar="NAME=FILE", help="A ground file that messages may name; repeatable."),
     ] = None,
     seconds: Annotated[float | None, typer.Option(metavar="TIME", help="Stop --live after this many seconds.")] = None,
     rate: Annotated[float, typer.Option(metavar="HZ", help="Frame rate to sustain with --bench.")] = 30.0,
@@ -54,6 +71,8 @@ def crowd(
     """Play a scene of many characters: one motion for all bodies, contacts between characters, strict priorities.
 
     Example: footplant crowd scene:fight -o fight.glb --picture fight.png
+
+    Live: footplant crowd scene:fight --live vmc:127.0.0.1:39539 --control 9000 --motion wave=wave.bvh
     """
     from footplant.io import format_of, save
     from footplant.live.crowd import Crowd
@@ -62,7 +81,7 @@ def crowd(
     check_targets(scene, out, overwrite=overwrite)
     if picture is not None:
         refuse_to_overwrite(scene, Path(picture), overwrite)
-    loaded = load_scene(scene)
+    loaded = _with_cast(load_scene(scene), bodies or [], motions or [], grounds or [])
     with working("adapting motions to bodies"):
         played = Crowd(loaded)
     if live is not None:
@@ -104,29 +123,64 @@ def _perform_live(played: Any, live: str, control: int | None, seconds: float | 
     if place is None:
         raise FormatError(f"expected --live as vmc:HOST:PORT, got {live!r}")
     actors = played.scene.actors
-    encoders = [PoseEncoder(place.protocol, actor.character, actor.name, played.scene.fps) for actor in actors]
+    encoders: dict[int, tuple[Any, PoseEncoder]] = {}
     outlet = Outlet(place)
     inlet = None if control is None else Inlet(Endpoint("vmc", LOOPBACK, control))
 
     def send(poses: list, when: float) -> None:
-        for number, encoder in enumerate(encoders):
-            group, row = played.place[number]
+        for number in played.present():
+            actor, (group, row) = played.scene.actors[number], played.place[number]
+            known, encoder = encoders.get(number, (None, None))
+            if encoder is None or known is not actor.character:
+                encoder = PoseEncoder(place.protocol, actor.character, actor.name, played.scene.fps)
+                encoders[number] = actor.character, encoder
             outlet.send(encoder.encode(poses[group].root[row], poses[group].local[row], when), number)
 
     note(f"playing {len(actors)} characters to {place} and the ports after it; stop with Ctrl-C")
     try:
         with until_stopped(seconds) as stop:
-            return {"figures": len(actors)} | perform_crowd(played, send, stop=stop, control=inlet)
+            return {"figures": len(actors)} | perform_crowd(played, send, stop=stop, control=inlet, log=note)
     finally:
         outlet.close()
         if inlet is not None:
             inlet.close()
 
 
+def _with_cast(scene: CrowdScene, bodies: list[str], motions: list[str], grounds: list[str]) -> CrowdScene:
+    """Return a scene with files of the command line in its cast."""
+    from dataclasses import replace
+
+    from footplant.errors import FormatError
+    from footplant.io import load, load_character
+    from footplant.io.ground_files import load_ground
+    from footplant.live.crowd_reader import GROUND_AROUND, act_of, course_around
+
+    def declared(texts: list[str], option: str, read: Any) -> dict[str, Any]:
+        found = {}
+        for text in texts:
+            name, equals, file = text.partition("=")
+            if not (name and equals and file):
+                raise FormatError(f"expected {option} NAME=FILE, got {text!r}")
+            with working(f"reading {file}"):
+                found[name] = read(file)
+        return found
+
+    return replace(
+        scene,
+        bodies={**scene.bodies, **declared(bodies, "--body", load_character)},
+        motions={**scene.motions, **declared(motions, "--motion", lambda file: act_of(load(file)))},
+        grounds={
+            **scene.grounds,
+            **declared(grounds, "--ground", lambda file: load_ground(file, course_around(GROUND_AROUND))),
+        },
+    )
+
+
 def load_scene(name: str) -> CrowdScene:
     """Load a scene from a TOML file, or one that ships with the package."""
     from footplant import samples
     from footplant.io import load, load_character
+    from footplant.io.ground_files import load_ground
     from footplant.live.crowd_reader import scene_from_data
     from footplant.text_files import parse_toml, read_text
 
@@ -143,7 +197,13 @@ def load_scene(name: str) -> CrowdScene:
         return str(beside)
 
     with working(f"reading {name}"):
-        return scene_from_data(data, lambda file: load(here(file)), lambda file: load_character(here(file)), path=path)
+        return scene_from_data(
+            data,
+            lambda file: load(here(file)),
+            lambda file: load_character(here(file)),
+            load_ground=lambda file, course: load_ground(here(file), course),
+            path=path,
+        )
 
 
 def _facts(performance: Performance) -> dict[str, Any]:

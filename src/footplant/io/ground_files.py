@@ -122,27 +122,38 @@ def load_ground(text: str, course: Course, options: GroundOptions | None = None)
     image (white is high, up in the image is ahead), a .npy array of heights (along x, along z), or a mesh (.obj, .glb,
     .gltf), of which the topmost surface is used.
     """
+    path, kind = Path(text), text.partition(":")[0]
+    if path.exists():
+        return _read(path, course, options or GroundOptions())
+    if kind != MOVING and kind not in _GENERATORS:
+        raise FormatError(
+            f"no such file, and no ground of that name; expected {', '.join([*_GENERATORS, MOVING])}", path=path
+        )
+    return named_ground(text, course, lambda under: load_ground(under, course, options))
+
+
+def named_ground(text: str, course: Course, under: Callable[[str], Ground] | None = None) -> Ground:
+    """Return a ground by name, as in `load_ground`, without reading a file.
+
+    under: makes what is on a ground that moves; by name as well if not given.
+    """
     name, _, rest = text.partition(":")
-    if name == MOVING and not Path(text).exists():
-        kind, plus, under = rest.partition("+")
-        base = load_ground(under, course, options) if plus else None
+    if name == MOVING:
+        kind, plus, base_text = rest.partition("+")
+        make = under or (lambda text: named_ground(text, course))
+        base = make(base_text) if plus else None
         if isinstance(base, MovingGround):
             raise FormatError("expected a ground that does not move after +", path=text)
         try:
             return _moving(kind.split(":"), course, base)
         except ValueError as error:
             raise FormatError(f"{error}; see footplant terrain --help", path=text) from None
-    if name in _GENERATORS and not Path(text).exists():
-        try:
-            return _GENERATORS[name](rest.split(":") if rest else [], course)
-        except ValueError as error:
-            raise FormatError(f"{error}; see footplant terrain --help", path=text) from None
-    path = Path(text)
-    if not path.exists():
-        raise FormatError(
-            f"no such file, and no ground of that name; expected {', '.join([*_GENERATORS, MOVING])}", path=path
-        )
-    return _read(path, course, options or GroundOptions())
+    if name not in _GENERATORS:
+        raise FormatError(f"no ground of that name; expected {', '.join([*_GENERATORS, MOVING])}", path=text)
+    try:
+        return _GENERATORS[name](rest.split(":") if rest else [], course)
+    except ValueError as error:
+        raise FormatError(f"{error}; see footplant terrain --help", path=text) from None
 
 
 def _numbers(values: list[str], form: str, least: int, most: int) -> list[float]:

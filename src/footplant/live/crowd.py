@@ -727,9 +727,9 @@ class Crowd:
         now, then = (group.lines.read(frame + n, scene + n) for n in range(2))
         last, before = part.postures[-1], part.postures[0]
         between = last[2] - before[2] if len(part.postures) > 1 else 1
+        steps = float(max(between, 1)), float(frame - last[2])
         offsets, speeds = posture_offsets(
-            *((root[rows], local[rows]) for root, local, _ in (before, last, now, then)),
-            (float(max(between, 1)), float(frame - last[2])),
+            *[(own[0][rows], own[1][rows]) for own in (before, last, now, then)], steps=steps
         )
         fps = self.scene.fps
         part.ease.begin(rows, offsets, frame / fps, np.array(list(eased.values())), speeds * fps)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,27 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Clip
-from footplant.constraints import Footplant
-from footplant.constraints.fields import Fields, describe, is_number
+from footplant.constraints.fields import Fields, describe, is_number, suggest
 from footplant.constraints.naming import read_chain, read_point
 from footplant.contacts.ground import Ground
+from footplant.contacts.moving_ground import MovingGround
 from footplant.edits.morphology_independent import plants_of
-from footplant.errors import ConstraintError, SkeletonError
+from footplant.errors import ConstraintError, FormatError, SkeletonError
 from footplant.feet.lead_in import split_lead_in
 from footplant.geometry import HeightField
 from footplant.grounds import slope
-from footplant.humanoid.proportions import apply_proportions
+from footplant.humanoid.proportions import Proportions, apply_proportions
+from footplant.io.ground_files import SETTINGS as GROUND_SETTINGS
+from footplant.io.ground_files import Course, named_ground
 from footplant.live.crowd_apart import radius_at
-from footplant.live.crowd_scene import FLOOR, KINDS, Act, CrowdActor, CrowdScene, Goal
-from footplant.live.ground_adaptation import GroundInTime
+from footplant.live.crowd_scene import FLOOR, KINDS, Act, AnyGround, CrowdActor, CrowdScene, Goal
 from footplant.normalized import normalize
 from footplant.skeleton import Character, Point
 
+GROUND_AROUND = 20.0
+"""Metres about the origin that grounds are made for."""
+FINEST_NOISE = 0.5
+"""Metres between the hills of a rough ground, at least: 7,000 of them take 0.1 s."""
 MIDDLES = {
     f"{side}_{name}": (f"{side}_{start}", f"{side}_{end}")
     for side in ("left", "right")
@@ -41,15 +47,19 @@ def scene_from_data(
     load: Callable[[str], Clip],
     load_character: Callable[[str], Character],
     *,
+    load_ground: Callable[[str, Course], AnyGround] = named_ground,
     path: str | Path | None = None,
 ) -> CrowdScene:
     """Build a scene from parsed TOML; motions and characters are file or sample names, loaded by the two callables.
 
-    path: the file that the data come from, for error messages.
+    load_ground: loads a ground file of the cast. path: the file that the data come from, for error messages.
     """
     fields = Fields(data, "", path)
-    clips: dict[str, tuple[Clip, tuple[Footplant, ...]]] = {}
-    characters: dict[str, Character] = {}
+    cast = fields.table("cast") if "cast" in fields else Fields({}, "cast", path)
+    characters = {name: load_character(file) for name, file in _files(cast, "bodies").items()}
+    clips = {name: act_of(load(file)) for name, file in _files(cast, "motions").items()}
+    grounds = {name: load_ground(file, course_around(GROUND_AROUND)) for name, file in _files(cast, "grounds").items()}
+    cast.refuse_others(("bodies", "motions", "grounds"))
     actors = [_actor(entry, load, load_character, clips, characters) for entry in fields.tables("actors")]
     names = [actor.name for actor in actors]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -60,7 +70,9 @@ def scene_from_data(
     seconds, fps = fields.number("seconds", 5.0, low=0.0), fields.number("fps", 30.0, low=0.0)
     if not 0 < seconds * fps < 1e6:
         fields.fail("seconds", f"expected a scene of one to a million frames, got {seconds:g} s at {fps:g} fps")
-    goals = [goal for entry in fields.tables("goals") for goal in _goals(entry, actors)] if "goals" in fields else []
+    numbers = {actor.name: number for number, actor in enumerate(actors)}
+    entries = fields.tables("goals") if "goals" in fields else []
+    goals = [goal for entry in entries for goal in crowd_goals(entry, actors, numbers)]
     feet = fields.get("feet", 100)
     if isinstance(feet, bool):
         feet = 100 if feet else None
@@ -84,15 +96,41 @@ def scene_from_data(
         fields.text("name", "scene"),
     )
     fields.get("about", "")
-    fields.refuse_others(("actors", "goals"))
-    return scene
+    fields.refuse_others(("actors", "goals", "cast"))
+    return replace(scene, bodies=characters, motions=clips, grounds=grounds)
+
+
+def act_of(clip: Clip) -> Act:
+    """Return a clip, without its lead-in, as a motion of any character."""
+    clip = split_lead_in(clip)[1]
+    plants, roles = plants_of(clip), clip.character.require_roles()
+    followed = clip.motion.with_straight_wrists(roles).with_unflipped_legs(roles)
+    return Act(normalize(followed, clip.character, about=(0.0, 0.0, 0.0)), source=(clip, plants))
+
+
+def _files(cast: Fields, key: str) -> dict[str, str]:
+    """Return names and files of a part of the cast."""
+    if key not in cast:
+        return {}
+    found = cast.table(key)
+    return {name: found.text(name) for name in found.data}
+
+
+def with_proportions(character: Character, factors: Mapping[str, Any]) -> Character:
+    """Return a character with factors of `footplant.humanoid.proportions`."""
+    try:
+        return apply_proportions(character, **factors)
+    except TypeError:
+        known = [field.name for field in dataclasses.fields(Proportions)]
+        wrong = next(name for name in factors if name not in known)
+        raise SkeletonError(f"no proportion {wrong!r}{suggest(wrong, known)}; there are: {', '.join(known)}") from None
 
 
 def _actor(
     fields: Fields,
     load: Callable[[str], Clip],
     load_character: Callable[[str], Character],
-    clips: dict[str, tuple[Clip, tuple[Footplant, ...]]],
+    clips: dict[str, Act],
     characters: dict[str, Character],
 ) -> CrowdActor:
     name, wanted = fields.text("name"), fields.text("character")
@@ -102,21 +140,17 @@ def _actor(
     if "proportions" in fields:
         factors = fields.table("proportions")
         try:
-            character = replace(apply_proportions(character, **factors.data), name=name)
-        except (SkeletonError, TypeError) as error:
+            character = replace(with_proportions(character, factors.data), name=name)
+        except SkeletonError as error:
             fields.fail("proportions", str(error))
     acts = []
     for entry in fields.tables("acts"):
         motion = entry.text("motion")
         if motion not in clips:
-            clip = split_lead_in(load(motion))[1]
-            clips[motion] = clip, plants_of(clip)
-        clip, plants = clips[motion]
+            clips[motion] = act_of(load(motion))
         start, blend = entry.number("start", 0.0), entry.number("blend", 0.3, low=0.0)
         entry.refuse_others(("motion",))
-        roles = clip.character.require_roles()
-        followed = clip.motion.with_straight_wrists(roles).with_unflipped_legs(roles)
-        acts.append(Act(normalize(followed, clip.character, about=(0.0, 0.0, 0.0)), start, blend, (clip, plants)))
+        acts.append(replace(clips[motion], start=start, blend=blend))
     if not acts:
         fields.fail("acts", "expected at least one motion, got none")
     x, z = fields.vector("place", 2, np.zeros(2))
@@ -125,9 +159,8 @@ def _actor(
     return CrowdActor(name, character, tuple(acts), (float(x), float(z)), float(np.radians(heading)))
 
 
-def _goals(fields: Fields, actors: list[CrowdActor]) -> list[Goal]:
-    """Return the goals of an entry: one for each of its actors."""
-    numbers = {actor.name: number for number, actor in enumerate(actors)}
+def crowd_goals(fields: Fields, actors: Sequence[CrowdActor], numbers: Mapping[str, int]) -> list[Goal]:
+    """Return the goals of an entry: one for each of its actors; numbers: of actors, by name."""
 
     def actors_of(key: str) -> list[int]:
         value = fields.get(key)
@@ -203,20 +236,65 @@ def _point(fields: Fields, key: str, character: Character) -> Point:
     return Point(joint, (float(found[0]), float(found[1]), float(found[2])))
 
 
-def _ground(fields: Fields) -> Ground | GroundInTime:
-    """Return the ground: level, a slope, or waves that travel through it while the scene plays."""
+def _ground(fields: Fields) -> AnyGround:
+    """Return the ground: a text as in `crowd_ground`, or a table: level, a slope, or waves that travel through it."""
     if "ground" not in fields:
         return FLOOR
+    if isinstance(fields.get("ground"), str):
+        return crowd_ground(fields.text("ground"), GROUND_AROUND)
     ground = fields.table("ground")
     kind = ground.choice("kind", ("level", "slope", "waves"), "kind of ground")
     if kind == "level":
-        found: Ground | GroundInTime = FLOOR
+        found: AnyGround = FLOOR
     elif kind == "slope":
         found = slope(ground.number("degrees"), np.radians(ground.number("heading", 0.0)))
     else:
         found = Waves(ground.number("height", 0.15), ground.number("length", 3.0, low=0.1), ground.number("speed", 0.5))
     ground.refuse_others(("kind",))
     return found
+
+
+def course_around(reach: float) -> Course:
+    """Return a course along +z from the origin on a square with so many metres to each side."""
+    return Course((0.0, 0.0), (-reach, -reach), (reach, reach), 0.0, GROUND_SETTINGS.default_height)
+
+
+def crowd_ground(text: str, reach: float) -> AnyGround:
+    """Return a ground by name, without any file: as `footplant terrain --ground`, "level", "waves:HEIGHT:LENGTH:SPEED".
+
+    It begins at the origin and rises along +z; reach: metres to each side that it is made for.
+    """
+    kind, _, rest = text.partition(":")
+    if text == "level":
+        return FLOOR
+    if kind == "waves":
+        try:
+            height, length, speed = (float(value) for value in rest.split(":"))
+        except ValueError:
+            raise FormatError(f"expected waves:HEIGHT:LENGTH:SPEED, got {text[:80]!r}") from None
+        if not (0.0 <= height <= 2.0 and 0.5 <= length <= 100.0 and abs(speed) <= 10.0):
+            raise FormatError(
+                f"expected waves of up to 2 m, 0.5 to 100 m long and at most 10 m/s fast, got {text[:80]!r}"
+            )
+        return Waves(height, length, speed)
+    if kind == "noise" and len(parts := rest.split(":")) > 2 and _small(parts[2]):
+        raise FormatError(f"expected hills at least {FINEST_NOISE:g} m apart, got {text[:80]!r}")
+
+    def under(base: str) -> Ground:
+        found = crowd_ground(base, reach)
+        if isinstance(found, MovingGround) or callable(found):
+            raise FormatError("expected a ground that does not move after +", path=text[:80])
+        return found
+
+    return named_ground(text, course_around(reach), under)
+
+
+def _small(text: str) -> bool:
+    """Return whether a text is a spacing of hills that is too small, or no number."""
+    try:
+        return not float(text) >= FINEST_NOISE
+    except ValueError:
+        return False
 
 
 class Waves:

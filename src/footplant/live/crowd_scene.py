@@ -6,7 +6,8 @@ Kulpa, Multon & Arnaldi, "Morphology-independent representation of motions for i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -139,6 +140,10 @@ class CrowdScene:
     apart: int | None = None
     """Priority of keeping the characters' bodies out of one another; None: they may overlap."""
     name: str = "scene"
+    bodies: Mapping[str, Character] = field(default_factory=dict)
+    motions: Mapping[str, Act] = field(default_factory=dict)
+    grounds: Mapping[str, AnyGround] = field(default_factory=dict)
+    """The cast by name: what actors may change into while the scene is played."""
 
     @property
     def frames(self) -> int:
