@@ -204,6 +204,8 @@ class _Group:
         self.reshaping: dict[int, _Reshape] = {}
         self.fresh: dict[int, float | None] = {}
         """Rows that change at the next frame, and in how many seconds they ease in; None: they appear."""
+        self.starting: dict[int, float] = {}
+        """Goals of the table that move to their targets from where their points are, and in how many seconds."""
         self.soles = SolePoints(actors)
         self.layout: RowLayout | None = None
         self.actors = np.array(numbers)
@@ -781,23 +783,48 @@ class Crowd:
             here, speeds, jolts = state.targets.motion_of(goals, now)
             state.targets.begin(goals, here + offsets, now, over, speeds, jolts)
         for actors, over in self._reranked:
-            for group, part in zip(self.groups, state.parts, strict=True):
+            for group in self.groups:
                 table = group.goals
-                rows = np.flatnonzero(
-                    np.isin(group.actors[table.row], actors) & table.at_points & (state.shares[table.source] >= 1.0)
-                )
-                if not len(rows) or part.solved is None:
-                    continue
-                goals, poses = table.source[rows], group.kinematics(part.solved)
-                row, joint = table.row[rows], table.joint[rows]
-                points = poses.positions[row, joint] + rotation.rotate(poses.rotations[row, joint], table.point[rows])
-                here = state.targets.motion_of(goals, now)[0]
-                state.targets.begin(goals, here + points - table.latest[rows], now, over)
+                counts = np.isin(group.actors[table.row], actors) & (state.shares[table.source] >= 1.0)
+                group.starting |= dict.fromkeys(np.flatnonzero(counts & table.at_points).tolist(), over)
+        for group in self.groups:
+            self._hand_over(group, state.shares[group.goals.source], asked[group.goals.source])
         for goals, ramps in self._rescheduled:
             offsets = state.shares[goals] - asked[goals]
             over = np.where(offsets < 0.0, ramps[:, 0], ramps[:, 1])
-            some = (np.abs(offsets) > 1e-3) & (over > 0.0)
+            # those that begin at once start from where their points are
+            tables = [(self.groups[self._goal_group[n]].goals, self._goal_row[n]) for n in goals.tolist()]
+            stepped = np.array([table.stepped[row] for table, row in tables], bool)
+            some = (np.abs(offsets) > 1e-3) & (over > 0.0) & ~(stepped & (offsets < 0.0))
             state.activations.begin(goals[some], offsets[some, None], now, over[some])
+
+    def _hand_over(self, group: _Group, before: NDArray, now: NDArray) -> None:
+        """Let points of goals move on from where they are when others begin or end to hold their limbs.
+
+        before, now: (n,) activations of the group's goals at the last frame and at this one.
+        """
+        table = group.goals
+        begun = np.flatnonzero(table.stepped & (before <= 0.0) & (now > 0.0))
+        group.starting |= {n: float(table.times[n, 2]) for n in begun.tolist() if table.times[n, 2] > 0.0}
+        for n in np.flatnonzero((before > 0.0) & (now <= 0.0) & (table.limb >= 0)).tolist():
+            same = (table.row == table.row[n]) & (table.limb == table.limb[n]) & table.at_points & (now >= 1.0)
+            group.starting |= dict.fromkeys(np.flatnonzero(same).tolist(), EASE)
+
+    def _start_goals(self, state: CrowdState, index: int, active: NDArray, targets: NDArray) -> None:
+        """Let some active goals (n,) move to their targets (n, 4) from where their points were at the last frame."""
+        group, part = self.groups[index], state.parts[index]
+        table, begun = group.goals, np.flatnonzero(np.isin(active, list(group.starting)))
+        if part.solved is not None and len(begun):
+            rows, poses = active[begun], group.kinematics(part.solved)
+            row, joint = table.row[rows], table.joint[rows]
+            points = poses.positions[row, joint] + rotation.rotate(poses.rotations[row, joint], table.point[rows])
+            offsets = points - targets[begun, :3]
+            targets[begun, :3] = points
+            table.shift[rows] += offsets
+            over = np.array([group.starting[n] for n in rows.tolist()])
+            state.targets.begin(table.source[rows], table.shift[rows], self._now, over)
+        for n in active[begun].tolist():
+            del group.starting[n]
 
     def unmet(self, state: CrowdState, postures: list[Postures], frame: int) -> dict[int, str]:
         """Return why goals, by their numbers, are not met at a frame: those of which more than `MET` is left."""
@@ -922,7 +949,7 @@ class Crowd:
                 if len(overlaps):
                     _shift_goals(group, order.first[group.actors] < number, overlaps, shifts[index])
                 rows, sources = self._rows(
-                    group, start.poses, posed, before, start.feet, shares[index],
+                    state, index, start.poses, posed, before, start.feet, shares[index],
                     further[index] if further else None, shifts[index], stays, some,
                 )  # fmt: skip
                 left = self._solve_some(
@@ -983,7 +1010,8 @@ class Crowd:
 
     def _rows(
         self,
-        group: _Group,
+        state: CrowdState,
+        index: int,
         before: Poses,
         posed: list[Poses],
         unconstrained: list[Poses],
@@ -998,6 +1026,7 @@ class Crowd:
 
         held: whose limbs stay as they were. And the goal that each comes from (−1: none).
         """
+        group = self.groups[index]
         table = group.goals
         key = key_of(share, None if self.scene.apart is None else standing)
         balance = None if standing is None or self.scene.balance is None else self.ranks[self.scene.balance]
@@ -1015,6 +1044,8 @@ class Crowd:
             layout.active[goals], before, posed, unconstrained, self.owners, share,
             [] if apart is None else self._proxies, shifts, held,
         )  # fmt: skip
+        if group.starting:
+            self._start_goals(state, index, layout.active[goals], targets)
         if (table.balances and len(goals)) or layout.balanced.any():
             supports = group.soles.supports(before, group.bodies[1], group.bodies[2], layout.balanced)
         layout.fill(standing, goals, targets, share)

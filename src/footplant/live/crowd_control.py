@@ -231,11 +231,11 @@ class CrowdControl:
         except Exception as error:
             self._refuse_for(message, error)
             return
-        self.applied += 1
-        if told is None:
-            self._reply(message, "/crowd/ok", message.address)
-        else:
+        if told is not None:
             self._reply(message, "/crowd/answer", str(message.arguments[0]), *told)
+            return
+        self.applied += 1
+        self._reply(message, "/crowd/ok", message.address)
         if message.address not in self._prompt:
             self._tell(f"{message.address} {' '.join(map(str, message.arguments))}"[:200].replace("\n", "; "))
 

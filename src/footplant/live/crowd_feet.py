@@ -113,7 +113,8 @@ class FootHolds:
         off = np.linalg.norm((self._places - places)[..., ::2], axis=-1)
         stepping = self._ease.active(np.arange(self._held.size)).reshape(self._held.shape)
         alone = settled & ~(stepping | moving).any(axis=1)
-        steps = self._held & ~moving & (off > STEPS_FROM) & alone[:, None] & (off >= off.max(axis=1, keepdims=True))
+        first = np.argmax(np.where(self._held, off, -1.0), axis=1)[:, None] == np.arange(feet)
+        steps = self._held & ~moving & (off > STEPS_FROM) & alone[:, None] & first
         going = self._held & (moving | steps)
         row, foot = np.nonzero(going)
         if not len(row):

@@ -180,6 +180,14 @@ class GoalTable:
         )  # fmt: skip
 
     @property
+    def stepped(self) -> NDArray:
+        """(n,) bool; whether a goal holds from the begin of its ramp on, in which its target moves there instead.
+
+        That is how goals come that nobody knew of: other goals may hold their limbs already.
+        """
+        return self.clock & self.at_points
+
+    @property
     def at_points(self) -> NDArray:
         """(n,) bool; whether a goal brings a point to a position."""
         return _ON_SKIN[self.kinds]
@@ -191,6 +199,7 @@ class GoalTable:
         with np.errstate(divide="ignore", invalid="ignore"):
             before = np.where(rise > 0, 1.0 - (start - seconds) / rise, 0.0)
             after = np.where(fall > 0, 1.0 - (seconds - stop) / fall, 0.0)
+        before = np.where(self.stepped & (before > 0.0), 1.0, before)
         share = np.clip(np.where(seconds < start, before, np.where(seconds > stop, after, 1.0)), 0.0, 1.0)
         return share * share * (3.0 - 2.0 * share)
 
