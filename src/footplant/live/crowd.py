@@ -804,6 +804,8 @@ class Crowd:
         before, now: (n,) activations of the group's goals at the last frame and at this one.
         """
         table = group.goals
+        if not ((before > 0.0) != (now > 0.0)).any():
+            return
         begun = np.flatnonzero(table.stepped & (before <= 0.0) & (now > 0.0))
         group.starting |= {n: float(table.times[n, 2]) for n in begun.tolist() if table.times[n, 2] > 0.0}
         for n in np.flatnonzero((before > 0.0) & (now <= 0.0) & (table.limb >= 0)).tolist():

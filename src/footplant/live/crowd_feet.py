@@ -110,15 +110,17 @@ class FootHolds:
     ) -> None:  # fmt: skip
         """Let feet go that their motion lifts, and one of each character that is too far from where it should be."""
         feet = self._held.shape[1]
-        off = np.linalg.norm((self._places - places)[..., ::2], axis=-1)
-        stepping = self._ease.active(np.arange(self._held.size)).reshape(self._held.shape)
-        alone = settled & ~(stepping | moving).any(axis=1)
-        first = np.argmax(np.where(self._held, off, -1.0), axis=1)[:, None] == np.arange(feet)
-        steps = self._held & ~moving & (off > STEPS_FROM) & alone[:, None] & first
-        going = self._held & (moving | steps)
-        row, foot = np.nonzero(going)
-        if not len(row):
+        rows = np.flatnonzero(self._held.any(axis=1))
+        held, rolls = self._held[rows], moving[rows]
+        off = np.hypot(*np.moveaxis((self._places[rows] - places[rows])[..., ::2], -1, 0))
+        stepping = self._ease.active((rows[:, None] * feet + np.arange(feet)).ravel()).reshape(held.shape)
+        alone = settled[rows] & ~(stepping | rolls).any(axis=1)
+        first = np.argmax(np.where(held, off, -1.0), axis=1)[:, None] == np.arange(feet)
+        steps = held & ~rolls & (off > STEPS_FROM) & alone[:, None] & first
+        some, foot = np.nonzero(held & (rolls | steps))
+        if not len(some):
             return
+        row, lifted = rows[some], np.where(steps[some, foot], np.minimum(off[some, foot] / 0.3, 1.0), 0.0)
         turned = rotation.multiply(self._turns[row, foot], rotation.inverse(turns[row, foot]))
         offsets = np.concatenate([self._places[row, foot] - places[row, foot], rotation.log(turned)], axis=1)
         speeds = np.zeros_like(offsets)
@@ -128,5 +130,5 @@ class FootHolds:
             moved = np.concatenate([places[row, foot] - asked[0][row, foot], rotation.log(turning)], axis=1)
             speeds = -moved / (now - asked[2])
         self._ease.begin(row * feet + foot, offsets, now, STEP_TIME, speeds)
-        self._lifts[row, foot] = np.where(steps[row, foot], STEP_HEIGHT * np.minimum(off[row, foot] / 0.3, 1.0), 0.0)
+        self._lifts[row, foot] = STEP_HEIGHT * lifted
         self._held[row, foot] = False
