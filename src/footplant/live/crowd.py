@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.checks import real_number
-from footplant.constraints.balance import soles
 from footplant.contacts.moving_ground import MovingGround
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
@@ -26,7 +25,6 @@ from footplant.live.crowd_apart import (
     LATER,
     LIMB,
     NEAR,
-    ROWS_EACH,
     Contacts,
     Overlaps,
     Planes,
@@ -34,19 +32,31 @@ from footplant.live.crowd_apart import (
     all_contacts,
     apart_rows,
     overlaps_of,
-    radius_at,
 )
-from footplant.live.crowd_ease import Easing, offset_postures, posture_offsets
-from footplant.live.crowd_feet import FootHolds
-from footplant.live.crowd_goals import Feet, GoalTable, Held, SolePoints
-from footplant.live.crowd_ground import GroundEase, OnGround, effect_ahead, on_ground
-from footplant.live.crowd_lines import AIR, MOVING, STILL, Line, Lines
+from footplant.live.crowd_ease import offset_postures, posture_offsets
+from footplant.live.crowd_goals import Feet, Held, SolePoints
+from footplant.live.crowd_ground import OnGround, effect_ahead, on_ground
+from footplant.live.crowd_group import (
+    CrowdGroup,
+    CrowdState,
+    Poses,
+    Postures,
+    PreparedActor,
+    Reshape,
+    Shown,
+    body_of,
+    feet_of,
+    longer,
+    phases_of,
+    skin_radius,
+)
+from footplant.live.crowd_lines import AIR, STILL, Line
 from footplant.live.crowd_order import SolveOrder, solve_order
 from footplant.live.crowd_reasons import MET, why_unmet
 from footplant.live.crowd_rows import RowLayout, key_of
 from footplant.live.crowd_scene import KINDS, AnyGround, CrowdActor, CrowdScene, Goal, played_once, timeline
 from footplant.motion import Motion
-from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
+from footplant.solve.ik.groupccd import GroupCcd, solve_rows
 from footplant.solve.ik.groupccd.rows import Rows
 
 TOLERATED = 0.005
@@ -56,242 +66,12 @@ KEPT_SHIFT = 0.9
 """Share of the shift of a goal out of another body that the next frame starts with: of 22 mm, 2 mm is left after
 0.7 s at 30 Hz. At 0, up to 22 instead of 18 characters of the fight's eight are solved in a frame, and a kicking leg
 accelerates by 386 instead of 270 m/s²."""
-SWINGS_ABOVE = 0.02
-"""Metres of the sole above the floor from which a foot counts as in the air: more than soles of planted feet that are
-scaled to another body are off the floor. It does not matter much: at 0.002, 0.05 and 0.15 no planted foot of
-`crowd_changes.py` counts as in the air, kicking ones do in 22, 18 and 14 % of the frames, and overlaps are the same."""
-STILL_BELOW = 0.2
-"""Metres per second of an ankle up to which its foot stands still and is held in place by changes: a walker's ankle is
-below in the middle of a stance and rises with 0.5 and more from when its heel lifts."""
 BACK_IN = 0.5
 """Seconds in which a character that leant for a goal is upright again after it, to 5 %."""
 EASE = 0.4
 """Seconds in which changes of bodies, motions and ground ease in by default."""
 SAME_PLACE = 0.3
 """Metres: a character whose root is farther from where the scene begins again starts there at once."""
-
-
-class _Shown:
-    """What was shown of a group at the frames before, and what eases in."""
-
-    def __init__(self, group: _Group) -> None:
-        """Nothing was shown yet."""
-        joints, feet, self.tree = len(group.parents), len(group.feet), group.tree
-        self.postures: list[tuple[NDArray, NDArray, int]] = []
-        """Roots (C, 3) and local rotations (C, J, 4) before goals at the two last frames, and the frames."""
-        self.solved: Postures | None = None
-        self.ease = Easing(group.size, 3 + 3 * joints)
-        self.holds, self.ground = FootHolds(group.size, feet), GroundEase(group.size, feet)
-
-    def carry(self, shift: NDArray) -> None:
-        """Shift what was shown on the level floor (3,), metres: characters were carried there."""
-        self.postures = [(root + shift, local, frame) for root, local, frame in self.postures]
-        self.holds.carry(shift)
-        self.ground.carry(shift)
-
-    def grow(self, characters: int) -> None:
-        """Make room for more characters."""
-        for table in (self.ease, self.holds, self.ground):
-            table.grow(characters)
-        self.postures = [
-            (_longer(root, characters), _longer(local, characters), frame) for root, local, frame in self.postures
-        ]
-        if self.solved is not None:
-            self.solved = Postures(_longer(self.solved.root, characters), _longer(self.solved.local, characters))
-
-
-@dataclass(eq=False)
-class CrowdState:
-    """State of a crowd between frames: how each character leans, and what eases in."""
-
-    leans: list[NDArray]
-    residuals: NDArray
-    """(goals,) metres or radians left of each goal at the last frame; NaN where it was not active."""
-    changes: list[tuple[NDArray, NDArray]] | None = None
-    """For each group, by how much its characters differed from their motions: root (C, 3) metres, and local rotations
-    (C, J, 4). None before the first frame, or where bodies are not kept apart."""
-    shifts: list[NDArray] | None = None
-    """For each group, by how much its goals (n, 3) on other bodies were shifted out of these, metres."""
-    came: list[NDArray] | None = None
-    """For each group, the joints' positions (C, J, 3), metres."""
-    locals: list[NDArray] | None = None
-    """For each group, the local rotations (C, J, 4)."""
-    depths: NDArray = field(default_factory=lambda: np.zeros(0))
-    """(actors,) metres by which each is in another body, where that is more than `TOLERATED`: it could not be kept out,
-    because a goal of higher priority or a planted foot holds the limb, or because trunks meet."""
-    parts: list[_Shown] = field(default_factory=list)
-    """For each group, what was shown of it."""
-    targets: Easing = field(default_factory=lambda: Easing(0, 3))
-    """Of goals: offsets of their targets, metres."""
-    activations: Easing = field(default_factory=lambda: Easing(0, 1))
-    """Of goals: offsets of their activations."""
-    shares: NDArray = field(default_factory=lambda: np.zeros(0))
-    """(goals,) activations at the last frame."""
-    frame: int | None = None
-    """The last frame."""
-
-
-class Poses:
-    """Joints of the characters of one group in the world at an instant; some are posed again after they were solved."""
-
-    def __init__(self, characters: int, joints: int) -> None:
-        """Make the tables."""
-        self._positions, self._rotations = np.empty((characters, joints, 3)), np.empty((characters, joints, 4))
-        self.positions, self.rotations = _frozen(self._positions.view()), _frozen(self._rotations.view())
-        """(C, J, 3) metres and (C, J, 4), read-only."""
-
-    def update(self, parents: NDArray, offsets: NDArray, postures: Postures, some: NDArray) -> None:
-        """Pose some characters (n,)."""
-        from footplant.live import _crowd as kernel
-
-        kernel.pose_some(some, parents, offsets, postures.root, postures.local, self._positions, self._rotations)
-
-
-@dataclass(eq=False)
-class Postures:
-    """All characters of one group at an instant: root (C, 3) metres, local rotations (C, J, 4)."""
-
-    root: NDArray
-    local: NDArray
-    kinematics: Poses | None = None
-    """Joints in the world, where they have been computed already."""
-    phases: NDArray | None = None
-    """(C, feet) int8; what feet do (`crowd_lines.STILL`)."""
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedActor:
-    """An actor that is ready to join a running crowd (`Crowd.recast`, `Crowd.add_actor`)."""
-
-    actor: CrowdActor
-    solver: GroupCcd
-    line: Line
-    """Its motion."""
-    proxies: Proxies | None
-    """Its body for avoidance."""
-    soles: SolePoints
-    """Its contact points."""
-
-
-class _Reshape(NamedTuple):
-    """A body that changes into another one."""
-
-    start: tuple[NDArray, ...]
-    end: tuple[NDArray, ...]
-    """Rows of bones, masses, centres of mass, height and radii."""
-    over: float
-    """Seconds."""
-    begun: float | None = None
-
-
-class _Group:
-    """Characters with the same joint tree: they are posed in one call."""
-
-    def __init__(self, numbers: list[int], prepared: Sequence[PreparedActor], scene: CrowdScene) -> None:
-        self.solver, self.numbers = prepared[0].solver, numbers
-        actors = [scene.actors[number] for number in numbers]
-        self.bodies = bodies_of([actor.character for actor in actors])
-        self.heights = np.array([actor.character.height for actor in actors])
-        self.parents = actors[0].character.skeleton.parents
-        self.lines = Lines([own.line for own in prepared])
-        self.feet = _feet_of(self.solver)
-        self.proxies = None if scene.apart is None else Proxies.of([actor.character for actor in actors])
-        self.goals = self.table(numbers, scene, scene.goals)
-        self.capsules, self.followed = np.zeros((2, 0), np.int64)
-        """(goals,) the capsules that carry the point of each, and the one of the other actor that each follows."""
-        self.here = np.ones(len(numbers), bool)
-        """(C,) whether a row is taken: actors that are removed leave theirs to others."""
-        self.reshaping: dict[int, _Reshape] = {}
-        self.fresh: dict[int, float | None] = {}
-        """Rows that change at the next frame, and in how many seconds they ease in; None: they appear."""
-        self.starting: dict[int, float] = {}
-        """Goals of the table that move to their targets from where their points are, and in how many seconds."""
-        self.soles = SolePoints(actors)
-        self.layout: RowLayout | None = None
-        self.actors = np.array(numbers)
-        """(C,) indices of the characters in the scene."""
-        self.make_room()
-
-    @property
-    def size(self) -> int:
-        """Number of characters, absent ones included."""
-        return len(self.numbers)
-
-    def table(self, numbers: list[int], scene: CrowdScene, goals: Sequence[Goal], first: int = 0) -> GoalTable:
-        """Return the table of those of some goals, numbered from `first`, that are of these actors."""
-        table = GoalTable.of(self.solver, numbers, scene.actors, goals, first)
-        radius = None if scene.apart is None else np.array([_skin(scene, goal) for goal in table.goals])
-        return replace(table, masses=self.bodies[1], centers=self.bodies[2], radius=radius)
-
-    def make_room(self) -> None:
-        """Take note of goals that were added: joints that they need, and work arrays."""
-        joints = {*self.goals.joint.tolist(), *self.goals.other.tolist()}
-        self.tree = self.solver.tree_with(joints)
-        further = 1 + (0 if self.proxies is None else ROWS_EACH)
-        self.workspace = self.tree.workspace(4 + further + (self.goals.most if len(self.goals) else 0))
-        self.capsules = np.full(len(self.goals), -1)
-        if self.proxies is not None:
-            self.capsules = self.proxies.carriers(self.goals.joint)
-        self.layout = None
-
-    def body_of(self, row: int) -> tuple[NDArray, ...]:
-        """Return bones, masses, centres of mass, height and radii of a row."""
-        radii = np.zeros(0) if self.proxies is None else self.proxies.radii[row]
-        return (*(table[row].copy() for table in self.bodies), np.array(self.heights[row]), radii.copy())
-
-    def shape(self, rows: dict[int, tuple[NDArray, ...]]) -> None:
-        """Give rows other bodies: see `body_of`."""
-        tables = [table.copy() for table in self.bodies]
-        for row, body in rows.items():
-            for table, values in zip(tables, body[:3], strict=True):
-                table[row] = values
-            self.heights[row] = float(body[3])
-            if self.proxies is not None:
-                self.proxies.radii[row] = body[4]
-        offsets, masses, centers = (_frozen(table) for table in tables)
-        self.bodies = offsets, masses, centers
-        self.goals = replace(self.goals, masses=masses, centers=centers)
-
-    def reshape(self, now: float) -> None:
-        """Let bodies that change into others be what they are at a time."""
-        bodies = {}
-        for row, change in list(self.reshaping.items()):
-            begun = now if change.begun is None else change.begun
-            self.reshaping[row] = change._replace(begun=begun)
-            share = 1.0 if change.over <= 0.0 else min((now - begun) / change.over, 1.0)
-            if share >= 1.0:
-                del self.reshaping[row]
-            share = share * share * (3.0 - 2.0 * share)
-            bodies[row] = tuple(a + share * (b - a) for a, b in zip(change.start, change.end, strict=True))
-        if bodies:
-            self.shape(bodies)
-
-    def append(self, number: int, prepared: PreparedActor) -> int:
-        """Add a row for an actor; return it."""
-        row, own = self.size, bodies_of([prepared.actor.character])
-        self.numbers.append(number)
-        self.actors = np.array(self.numbers)
-        offsets, masses, centers = (
-            _frozen(np.concatenate([table, body])) for table, body in zip(self.bodies, own, strict=True)
-        )
-        self.bodies = offsets, masses, centers
-        self.heights = np.append(self.heights, prepared.actor.character.height)
-        self.here = np.append(self.here, True)
-        if self.proxies is not None and prepared.proxies is not None:
-            self.proxies = replace(self.proxies, radii=np.concatenate([self.proxies.radii, prepared.proxies.radii]))
-        self.goals = replace(self.goals, masses=masses, centers=centers)
-        self.soles, self.layout = self.soles.with_row(row, prepared.soles), None
-        return row
-
-    def kinematics(self, postures: Postures) -> Poses:
-        """Return where the joints of all characters are in the world."""
-        poses = Poses(len(self.numbers), len(self.parents))
-        self.update(poses, postures, np.arange(len(self.numbers)))
-        return poses
-
-    def update(self, poses: Poses, postures: Postures, some: NDArray) -> None:
-        """Pose some characters (n,) again."""
-        poses.update(self.parents, self.bodies[0], postures, some)
 
 
 class Crowd:
@@ -305,7 +85,7 @@ class Crowd:
         at most. repeats: whether the scene begins again where it ends; else its last frame stays.
         """
         self.scene, self.tries, self.rounds, self.repeats = scene, tries, rounds, repeats
-        self.groups: list[_Group] = []
+        self.groups: list[CrowdGroup] = []
         self.place: dict[int, tuple[int, int]] = {}
         """Group and row of each actor, by its number."""
         for solver, numbers in _grouped(scene.actors):
@@ -329,7 +109,7 @@ class Crowd:
         """Numbers of goals that may be given to others from a time on, seconds."""
 
     def _add_group(self, numbers: list[int], prepared: Sequence[PreparedActor]) -> None:
-        self.groups.append(_Group(numbers, prepared, self.scene))
+        self.groups.append(CrowdGroup(numbers, prepared, self.scene))
         for row, number in enumerate(numbers):
             self.place[number] = len(self.groups) - 1, row
 
@@ -367,10 +147,10 @@ class Crowd:
             state.shares = np.pad(state.shares, (0, more))
             state.targets.grow(goals)
             state.activations.grow(goals)
-        state.depths = _longer(state.depths, actors)
+        state.depths = longer(state.depths, actors)
         for index, group in enumerate(self.groups):
             if index == len(state.parts):
-                state.parts.append(_Shown(group))
+                state.parts.append(Shown(group))
                 state.leans.append(group.tree.leans(group.size))
                 if state.changes is not None and state.came is not None and state.locals is not None:
                     joints = len(group.parents)
@@ -387,13 +167,13 @@ class Crowd:
             part.grow(group.size)
             if state.changes is not None and state.came is not None and state.locals is not None:
                 root, turns = state.changes[index]
-                state.changes[index] = _longer(root, group.size), _longer(turns, group.size)
-                state.came[index] = _longer(state.came[index], group.size)
-                state.locals[index] = _longer(state.locals[index], group.size)
+                state.changes[index] = longer(root, group.size), longer(turns, group.size)
+                state.came[index] = longer(state.came[index], group.size)
+                state.locals[index] = longer(state.locals[index], group.size)
             if state.shifts is not None:
                 if index == len(state.shifts):
                     state.shifts.append(np.zeros((0, 3)))
-                state.shifts[index] = _longer(state.shifts[index], len(group.goals))
+                state.shifts[index] = longer(state.shifts[index], len(group.goals))
 
     def aim(self, goals: Sequence[int] | NDArray, targets: NDArray, *, ease: float = 0.0) -> None:
         """Set targets (n, 3) of goals (by index) from the next step on, for interactive dragging.
@@ -554,7 +334,7 @@ class Crowd:
 
     def _prepared(self, actor: CrowdActor, solver: GroupCcd, *, own: bool = False, once: bool = False) -> PreparedActor:
         motion = played_once(actor, self.scene.fps) if own else timeline(actor, self.scene)
-        line = Line.of(motion, _phases(motion, actor, _feet_of(solver)), own=own, once=once)
+        line = Line.of(motion, phases_of(motion, actor, feet_of(solver)), own=own, once=once)
         proxies = None if self.scene.apart is None else Proxies.of([actor.character])
         return PreparedActor(actor, solver, line, proxies, SolePoints([actor]))
 
@@ -578,7 +358,7 @@ class Crowd:
             line = replace(line, begun=before.begun)
         group.lines.put(row, line)
         group.fresh[row] = _seconds(ease)
-        group.reshaping[row] = _Reshape(group.body_of(row), _body_of(prepared), ease)
+        group.reshaping[row] = Reshape(group.body_of(row), body_of(prepared), ease)
         self._cast(number, prepared)
 
     def _cast(self, number: int, prepared: PreparedActor) -> None:
@@ -590,7 +370,7 @@ class Crowd:
         self.scene = replace(self.scene, actors=tuple(actors))
         if group.goals.radius is not None:
             for place in np.flatnonzero(group.goals.row == row):
-                group.goals.radius[place] = _skin(self.scene, group.goals.goals[place])
+                group.goals.radius[place] = skin_radius(self.scene, group.goals.goals[place])
         group.soles = group.soles.with_row(row, prepared.soles)
 
     def add_actor(self, prepared: PreparedActor) -> int:
@@ -610,7 +390,7 @@ class Crowd:
             row = int(free[0])
             number = group.numbers[row]
             group.here[row] = True
-            group.shape({row: _body_of(prepared)})
+            group.shape({row: body_of(prepared)})
         else:
             row = group.append(number, prepared)
             self.place[number] = index, row
@@ -699,7 +479,7 @@ class Crowd:
             self._vacant[number] = now + over
             del self._leaving[number]
 
-    def _begin_line(self, group: _Group, part: _Shown, row: int, over: float | None, frame: int, scene: int) -> None:
+    def _begin_line(self, group: CrowdGroup, part: Shown, row: int, over: float | None, frame: int, scene: int) -> None:
         """Let a line begin where its character is and faces, so that planted feet stay on the whole."""
         line = group.lines[row]
         start = line.own and line.begun is None
@@ -723,7 +503,7 @@ class Crowd:
             line = line.moved(rotation.identity(), shift * [1.0, 0.0, 1.0])
         group.lines.put(row, line)
 
-    def _ease_lines(self, group: _Group, part: _Shown, eased: dict[int, float], frame: int, scene: int) -> None:
+    def _ease_lines(self, group: CrowdGroup, part: Shown, eased: dict[int, float], frame: int, scene: int) -> None:
         """Let some rows ease from what was shown into their lines, in so many seconds."""
         rows = np.array(list(eased))
         now, then = (group.lines.read(frame + n, scene + n) for n in range(2))
@@ -798,7 +578,7 @@ class Crowd:
             some = (np.abs(offsets) > 1e-3) & (over > 0.0) & ~(stepped & (offsets < 0.0))
             state.activations.begin(goals[some], offsets[some, None], now, over[some])
 
-    def _hand_over(self, group: _Group, before: NDArray, now: NDArray) -> None:
+    def _hand_over(self, group: CrowdGroup, before: NDArray, now: NDArray) -> None:
         """Let points of goals move on from where they are when others begin or end to hold their limbs.
 
         before, now: (n,) activations of the group's goals at the last frame and at this one.
@@ -1001,7 +781,14 @@ class Crowd:
         return self._order[1]
 
     def _solve_some(
-        self, group: _Group, some: NDArray, rows: Rows, given: Postures, solved: Postures, leans: NDArray, out: NDArray
+        self,
+        group: CrowdGroup,
+        some: NDArray,
+        rows: Rows,
+        given: Postures,
+        solved: Postures,
+        leans: NDArray,
+        out: NDArray,
     ) -> NDArray:
         """Solve some characters (n,) of a group from the given postures and leans; return what is left of the rows."""
         solved.root[some], solved.local[some], out[some] = given.root[some], given.local[some], leans[some]
@@ -1131,7 +918,7 @@ class Performance:
     """(F, goals) metres (radians) left of each goal; NaN where it was not active."""
 
 
-def _shift_goals(group: _Group, solved: NDArray, overlaps: Overlaps, shifts: NDArray) -> None:
+def _shift_goals(group: CrowdGroup, solved: NDArray, overlaps: Overlaps, shifts: NDArray) -> None:
     """Shift goals on other bodies (n, 3) by what the limb that carries the point is deep in that body, as it is posed.
 
     The point alone may be clear of a body that the rest of its bone goes through. solved: (C,) characters whose pose
@@ -1164,7 +951,7 @@ class _Start(NamedTuple):
     feet: Feet | None
 
 
-def _held_back(group: _Group, given: _Start, came: NDArray, held: NDArray) -> _Start:
+def _held_back(group: CrowdGroup, given: _Start, came: NDArray, held: NDArray) -> _Start:
     """Let limbs of held characters (C,) stay as they were at the frame before, but for planted legs.
 
     There they were clear of other bodies. came: (C, J, 4) local rotations then. Where a foot alone stays, knee and shin
@@ -1184,71 +971,14 @@ def _held_back(group: _Group, given: _Start, came: NDArray, held: NDArray) -> _S
     return _Start(postures, poses, feet)
 
 
-def _phases(line: Motion, actor: CrowdActor, feet: list[int]) -> NDArray:
-    """Return what feet do (F, feet), int8.
-
-    They are in the air where all contact points of the sole are (ankles, where it has none), and still where the ankle
-    is slow.
-    """
-    kinematics, skeleton = Kinematics(line), actor.character.skeleton
-    found = np.zeros((len(line), len(feet)), np.int8)
-    for n, foot in enumerate(feet):
-        below = set(skeleton.descendants(foot))
-        points = [point for point in soles(actor.character) if point.joint in below]
-        ankle = kinematics.positions[:, foot]
-        if points:
-            heights = kinematics.points(points)[..., 1].min(axis=1)
-        else:
-            heights = ankle[:, 1] - skeleton.rest_world[0][foot, 1]
-        if len(line) > 1:
-            speeds = np.linalg.norm(np.gradient(ankle, 1.0 / line.fps, axis=0), axis=1)
-            found[speeds > STILL_BELOW, n] = MOVING
-        found[heights > SWINGS_ABOVE, n] = AIR
-    return found
-
-
-def _skin(scene: CrowdScene, goal: Goal) -> float:
-    """Return the radius of the skin about a goal's point, metres."""
-    return radius_at(scene.actors[goal.actor].character, goal.point)
-
-
 def _indices(contacts: NDArray, column: int) -> tuple[NDArray, NDArray]:
     """Return the characters and capsules of one side of contacts: columns from 0, or from 3 on."""
     return contacts[:, column].astype(np.int64), contacts[:, column + 1].astype(np.int64)
 
 
-def _longer(table: NDArray, rows: int) -> NDArray:
-    """Return a table with zeros, or unit quaternions, as further rows."""
-    if len(table) >= rows:
-        return table
-    longer = np.zeros((rows, *table.shape[1:]))
-    longer[: len(table)] = table
-    if table.ndim == 3 and table.shape[2] == 4:
-        longer[len(table) :, :, 0] = 1.0
-    return longer
-
-
 def _seconds(ease: float) -> float:
     """Return seconds in which something eases in, if they are some."""
     return real_number(ease, "seconds in which a change eases in", ConstraintError, low=0.0)
-
-
-def _feet_of(solver: GroupCcd) -> list[int]:
-    """Return the joints of right and left foot, as far as they end legs."""
-    return [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
-
-
-def _body_of(prepared: PreparedActor) -> tuple[NDArray, ...]:
-    """Return bones, masses, centres of mass, height and radii: see `_Group.body_of`."""
-    character = prepared.actor.character
-    radii = np.zeros(0) if prepared.proxies is None else prepared.proxies.radii[0]
-    return (*(table[0] for table in bodies_of([character])), np.array(character.height), radii)
-
-
-def _frozen(array: NDArray) -> NDArray:
-    """Return an array made read-only: kernels are compiled for bodies that are."""
-    array.setflags(write=False)
-    return array
 
 
 def _alike(one: GroupCcd, two: GroupCcd) -> bool:

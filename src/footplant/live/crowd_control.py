@@ -20,7 +20,8 @@ import numpy as np
 from footplant.constraints.fields import Fields, suggest
 from footplant.contacts.moving_ground import MovingGround
 from footplant.errors import ConstraintError, FootplantError
-from footplant.live.crowd import EASE, Crowd, CrowdState, Postures
+from footplant.live.crowd import EASE, Crowd
+from footplant.live.crowd_group import CrowdState, Postures
 from footplant.live.crowd_reader import crowd_goals, crowd_ground, with_proportions
 from footplant.live.crowd_scene import Act, AnyGround, CrowdActor, Goal
 from footplant.live.protocols import osc
@@ -96,7 +97,8 @@ class CrowdCast:
         return f"bodies {', '.join(self._bodies)}; motions {', '.join(self._motions)}"
 
 
-def _unknown(what: str, name: str, known: Sequence[str]) -> ConstraintError:
+def _unknown(what: str, name: str, names: Sequence[str]) -> ConstraintError:
+    name, known = name[:64], list(dict.fromkeys(names))
     return ConstraintError(f"no {what} {name!r} in the cast{suggest(name, known)}; there are: {', '.join(known)}")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from footplant.live.crowd import Crowd, Postures
+from footplant.live.crowd import Crowd
 from footplant.live.crowd_control import CrowdControl
+from footplant.live.crowd_group import Postures
 from footplant.live.wire import Inlet
 
 SendFrame = Callable[[list[Postures], float], None]
@@ -28,6 +29,8 @@ def perform_crowd(
     crowd.repeats = True
     fps, state = crowd.scene.fps, crowd.init()
     changes = CrowdControl(crowd, answer=None if control is None else control.answer, log=log)
+    # kernels are loaded before time counts
+    crowd.step(crowd.init(), 0)
     begun, shown, left_out, last = time.perf_counter(), 0, 0, -1
     try:
         while not stop():
