@@ -75,11 +75,9 @@ class Rebuilding:
         if self._goals:
             crowd.remove_goals([self._goals.pop()])
         hand = Point(extra.actor.character.require_roles()["left_hand"])
-        reach = Goal(
-            actor=number, point=hand, target=(0.0, 0.0, 0.3), of=(number, Point(0)), priority=25, start=since + 0.3,
-            clock=True,
-        )  # fmt: skip
-        follow = replace(reach, actor=self._came[-1], priority=10)
+        x, z = crowd.scene.actors[number].place
+        reach = Goal(actor=number, point=hand, target=(x, 1.2, z), priority=25, start=since + 0.3, clock=True)
+        follow = replace(reach, actor=self._came[-1], of=(number, Point(0)), target=(0.0, 0.0, 0.3), priority=10)
         self._goals = crowd.add_goals([follow, reach])[1:]
         crowd.set_ground(ground)
 

@@ -120,13 +120,14 @@ class Crowd:
         for index, group in enumerate(self.groups):
             self._goal_group[group.goals.source] = index
             self._goal_row[group.goals.source] = np.arange(len(group.goals))
-        for group in self.groups:
-            group.followed = np.full(len(group.goals), -1)
-            for n in np.flatnonzero(group.goals.follows >= 0).tolist():
-                proxies = self.groups[self.place[int(group.goals.follows[n])][0]].proxies
-                if proxies is not None:
-                    group.followed[n] = proxies.carriers(group.goals.follow_joint[n : n + 1])[0]
         self.owners = np.array([*(self.place[number] for number in range(len(self.scene.actors))), (-1, -1)])
+        for group in self.groups:
+            table = group.goals
+            group.followed, followed = np.full(len(table), -1), self.owners[table.follows, 0]
+            for index, other in enumerate(self.groups):
+                if other.proxies is not None:
+                    own = followed == index
+                    group.followed[own] = other.proxies.carriers(table.follow_joint[own])
         self._here = np.zeros(len(self.scene.actors), bool)
         for group in self.groups:
             self._here[group.actors] = group.here
