@@ -27,16 +27,18 @@ SCRIPT = "walk 2s, run 2s, kick, sneak 2.5s"
 
 
 def draw_walks() -> None:
-    """Draw walks through a motion graph from above: along two curves, and to a target."""
-    clips = [footplant.load(f"sample:{name}", fps=30) for name in ("walk", "turn-left", "turn-right")]
-    made, shown = build_graph(clips, threshold=0.2), []
-    for name in ("s:8,1.5", "points:0,0;0,3;2,6;6,6"):
+    """Draw walks through a graph of one clip from above: along two curves, and to a target behind."""
+    clips = [footplant.load("sample:walk", fps=30)]
+    made, shown = build_graph(clips), []
+    for name in ("circle:3", "points:0,0;0,3;2,6;6,6"):
         curve = load_curve(name)[0]
         walked = walk_graph(clips, graph=made, path=curve)
         shown.append(FromAbove(f"along {name}", walked.clip, footplant.contacts(walked.clip), curve))
-    walked = walk_graph(clips, graph=made, target=(-3.0, -2.0))
-    shown.append(FromAbove("to (−3, −2)", walked.clip, footplant.contacts(walked.clip)))
-    plot.above(shown, HERE / "graph_walk.png", title="A motion graph of three clips, walked", columns=3, dpi=80)
+    walked = walk_graph(clips, graph=made, target=(-3.0, -2.0), heading=0.0)
+    shown.append(FromAbove("to (−3, −2), beginning along +z", walked.clip, footplant.contacts(walked.clip)))
+    plot.above(
+        shown, HERE / "graph_walk.png", title="One clip of a straight walk as a motion graph, walked", columns=3, dpi=80
+    )
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from footplant.blending.common_character import same_skeleton
 from footplant.blending.distance import Clouds, align, clouds, distances, local_minima
 from footplant.blending.settings import GRAPH, REGISTRATION
+from footplant.blending.treadmill import off_the_treadmill, several_rounds
 from footplant.clip import Clip
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
@@ -102,6 +103,15 @@ class MotionGraph:
         }
 
 
+def played_clips(clips: Sequence[Clip]) -> list[Clip]:
+    """Return clips as a graph plays them: without lead-in frames, and loops of gaits as they travel over the ground.
+
+    A loop of one cycle is played several times: what is before its first frame and after its last one is then known.
+    """
+    trimmed = [replace(clip, motion=clip.motion[lead_in_frames(clip, eased=True) :]) for clip in clips]
+    return [several_rounds(off_the_treadmill(clip)) if clip.character.roles is not None else clip for clip in trimmed]
+
+
 def build_graph(
     clips: Sequence[Clip],
     *,
@@ -119,11 +129,10 @@ def build_graph(
     character = clips[0].character
     near = GRAPH.near * (character.height or 1.7) if threshold is None else threshold
     around, durations = [], []
-    for number, clip in enumerate(clips):
+    for number, clip in enumerate(played_clips(clips)):
         if progress:
             progress(clip.name, 0.5 * number / len(clips))
-        lead = lead_in_frames(clip, eased=True)
-        motion = clip.motion[lead:]
+        motion = clip.motion
         if not same_skeleton(clip.character.skeleton, character.skeleton) or motion.offsets is not None:
             motion = transfer(motion, clip.character, character)
         else:

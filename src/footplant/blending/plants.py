@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.blending.settings import BLEND_CONTACTS
+from footplant.clip import Clip
 from footplant.constraints import Footplant
-from footplant.contacts.detection import Contacts, Plant
+from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
 from footplant.contacts.settings import SUPPORT
 from footplant.feet.planting import WHOLE_BODY, can_plant, chosen_method, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import flatten_toes
-from footplant.feet.steps import STEP_SETTINGS, with_foot_length
+from footplant.feet.steps import STEP_SETTINGS, with_foot_length, without_overlap
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -183,6 +184,36 @@ def place_on_ground(
     return with_foot_length(tuple(found), character) if character.roles is not None else tuple(found), ground
 
 
+def as_seen(plants: tuple[Footplant, ...], held: Motion, character: Character, ground: Ground) -> tuple[Footplant, ...]:
+    """Return the footplants of a blend with those that are seen in it once they are held: longer ones, and new ones.
+
+    The ends of contacts lie between frames of a blend, feet may be still in a crossfade, or where a clip is cut, that
+    have no contact in any clip, and a foot that was moved to its place arrives there and leaves it at another speed.
+    What `find_contacts` finds beyond the footplants would be seen to slide.
+    """
+    names = {name: point for name, point in character.contacts.items() if not name.endswith("_palm")}
+    seen = find_contacts(Clip(held, character, name="blend"), ground=ground)
+    spans = [[plant.frames.start, plant.frames.stop] for plant in plants]  # type: ignore[union-attr]
+    added: list[Footplant] = []
+    for contact in seen.plants:
+        point = names[contact.point]
+        own = [n for n, plant in enumerate(plants) if plant.point == point]
+        shared = [n for n in own if spans[n][0] < contact.end and contact.start < spans[n][1]]
+        if not shared:
+            frames = range(contact.start, contact.end)
+            name = f"{contact.point.replace('_', ' ')} {frames.start}–{frames.stop - 1}"
+            added.append(Footplant(point=point, place=contact.place, frames=frames, ramp=STEP_SETTINGS.ramp, name=name))
+            continue
+        # between two footplants of one contact the foot takes a step
+        spans[shared[0]][0] = min(spans[shared[0]][0], contact.start)
+        spans[shared[-1]][1] = max(spans[shared[-1]][1], contact.end)
+    longer = tuple(
+        plant if span == [plant.frames.start, plant.frames.stop] else plant.like(frames=range(*span))  # type: ignore[union-attr]
+        for plant, span in zip(plants, spans)
+    )
+    return without_overlap((*longer, *added), held.fps)
+
+
 def _is_foot(plant: Footplant, character: Character) -> bool:
     return any(plant.point == point for name, point in character.contacts.items() if not name.endswith("_palm"))
 
@@ -194,10 +225,12 @@ def hold_plants(
     level: float,
     *,
     method: str | Method | None = WHOLE_BODY,
+    again: int = 0,
     progress: Progress | None = None,
 ) -> Solution:
     """Solve for foot locks and ground clearance of a blend, and measure foot skating before and after.
 
+    again: how often it is solved again, at most, for contacts that are seen in the solution only.
     level: metres, the mean height of the ground. Contacts near it are put on it: floors of captures slope a little.
     method: "whole-body", a name in `methods.NAMES` or a method object; None solves nothing and only measures.
     """
@@ -208,6 +241,13 @@ def hold_plants(
         solution = Stopwatch(problem).finish("blend", blended)
     elif whole_body and can_plant(character):
         solution = solve_planted(problem, plants, ground, range(len(blended)), progress=progress)
+        for _ in range(again):
+            seen = as_seen(plants, solution.motion, character, ground)
+            if seen == plants:
+                break
+            plants = seen
+            problem = replace(problem, constraints=plants)
+            solution = solve_planted(problem, plants, ground, range(len(blended)), progress=progress)
     else:
         chosen = chosen_method(method) or Hierarchical()
         problem = replace(problem, motion=flatten_toes(blended, character, plants, ground))

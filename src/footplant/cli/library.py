@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,7 +99,21 @@ def graph(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="X,Z", help="Place on the floor to reach, metres, seen from the first frame.")
+        str | None, typer.Option(metavar="X,Z", help="Place on the floor to reach, metres; the walk begins at 0,0.")
+    ] = None,
+    heading: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DEGREES", help="Direction in which the walk to a target begins; 0 is +z (default: the best one)."
+        ),
+    ] = None,
+    bend: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DEGREES",
+            min=0.0,
+            help="Largest bend of the clips' paths, degrees per metre (default 57; 0: only transitions turn).",
+        ),
     ] = None,
     start: Annotated[
         str | None, typer.Option(metavar="CLIP", help="Clip that the walk begins with (default: automatic).")
@@ -108,7 +123,8 @@ def graph(
 ) -> None:
     """Build a motion graph from a folder of clips: every good transition between them.
 
-    With --walk, choose transitions so that the character follows a curve or reaches a target, feet planted.
+    With --walk, choose transitions and bend the paths of clips so that the character follows a curve or reaches a
+    target, feet planted.
 
     Example: footplant graph clips -o graph.json --walk walk.glb --curve s:8,2
     """
@@ -116,7 +132,7 @@ def graph(
     from footplant.blending.graph import build_graph
 
     _check_out(out, (".json",), [], overwrite)
-    goal = _walk_goal(walk, curve, target, start)
+    goal = _walk_goal(walk, curve, target, start, heading, bend)
     if walk is not None:
         check_targets("", walk, None, overwrite=overwrite)
     drawn = None if picture == "none" else picture or str(Path(out).with_suffix(".png"))
@@ -135,7 +151,7 @@ def graph(
     if json:
         counts = {"clips": len(facts["clips"]), "edges": len(facts["edges"]), "lasting": len(found.component())}
         files = {"command": "graph", "input": folder, "output": out, "picture": drawn, "walk": walk}
-        steps = {} if walked is None else {"route": walked.report.notes[-1], "seconds": walked.motion.duration}
+        steps = {} if walked is None else _walk_facts(walked)
         print_json({**files, **counts, **steps, "left_out": left_out})
         return
     rows = [
@@ -151,44 +167,62 @@ def graph(
         note(f"note: left out {reason}")
 
 
+def _walk_facts(walked: Result) -> dict:
+    """Return what became of a walk, JSON-ready."""
+    goal = walked.report.constraints[0]
+    return {
+        "route": walked.report.notes[-1],
+        "seconds": walked.motion.duration,
+        "status": str(walked.status),
+        "reached": goal.met,
+        "away": {"rms": 0.001 * goal.mean, "worst": 0.001 * goal.worst},
+    }
+
+
 def _walk_goal(
-    walk: str | None, curve: str | None, target: str | None, start: str | None
-) -> tuple[str | None, tuple[float, float] | None, str | None]:
-    """Return the path or the target of a walk, and the clip that it begins with; raise for options that do not fit."""
+    walk: str | None,
+    curve: str | None,
+    target: str | None,
+    start: str | None,
+    heading: float | None,
+    bend: float | None,
+) -> dict:
+    """Return the options of a walk as `walk_graph` takes them, the first clip by name; raise for what does not fit."""
     from footplant.errors import FormatError
     from footplant.io.curve_files import load_curve
 
+    given = {"--curve": curve, "--target": target, "--start": start, "--heading": heading, "--bend": bend}
     if walk is None:
-        unused = [name for name, value in (("--curve", curve), ("--target", target), ("--start", start)) if value]
+        unused = [name for name, value in given.items() if value is not None]
         if unused:
             raise FormatError(f"expected --walk OUT with {unused[0]}")
-        return None, None, None
+        return {}
     if (curve is None) == (target is None):
         raise FormatError("expected --curve or --target with --walk, and not both")
+    goal = {"start": start, **({} if bend is None else {"turn": math.radians(bend)})}
     if curve is not None:
+        if heading is not None:
+            raise FormatError("expected --heading with --target only: a curve has its own direction")
         load_curve(curve)
-        return curve, None, start
+        return {**goal, "path": curve}
     try:
         x, z = (float(part) for part in (target or "").split(","))
     except ValueError:
         raise FormatError(f"expected --target X,Z, two numbers in metres, got {target!r}") from None
-    return None, (x, z), start
+    return {**goal, "target": (x, z), "heading": None if heading is None else math.radians(heading)}
 
 
-def _write_walk(
-    walk: str, clips: list[Clip], found: MotionGraph, goal: tuple[str | None, tuple[float, float] | None, str | None]
-) -> Result:
+def _write_walk(walk: str, clips: list[Clip], found: MotionGraph, goal: dict) -> Result:
     """Search the graph for a walk, solve for its footplants and write it."""
     from footplant.blending.graph_walk import walk_graph
     from footplant.errors import FormatError
 
-    path, target, start = goal
-    names = [clip.name for clip in clips]
+    start, names = goal.pop("start"), [clip.name for clip in clips]
     if start is not None and start not in names:
         raise FormatError(f"expected --start among {', '.join(names)}; got {start!r}")
     number = None if start is None else names.index(start)
     with solving("walking") as progress:
-        walked = walk_graph(clips, path=path, target=target, graph=found, start=number, progress=progress)
+        walked = walk_graph(clips, graph=found, start=number, progress=progress, **goal)
     with working(f"writing {walk}"):
         walked.save(walk)
     return walked
