@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,12 @@ from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, show, working
 from footplant.cli.robot import RobotFile, measure_robot_file
+from footplant.cli.terrain import GroundFileOptions
+
+if TYPE_CHECKING:
+    from footplant.clip import Clip
+    from footplant.contacts.ground import Ground
+    from footplant.io.ground_files import GroundOptions
 
 
 @spread
@@ -58,6 +64,22 @@ def measure(
             help="Compare with this clip: its footplants, smoothness and posture, and the posed skin of FILE.",
         ),
     ] = None,
+    ground: Annotated[
+        str | None,
+        typer.Option(
+            "--ground",
+            metavar="GROUND",
+            help="The ground, as for terrain (default: the one that a .glb of terrain was made for, else level).",
+        ),
+    ] = None,
+    course: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLIP",
+            help="Place the ground as terrain does for this clip (default: SOURCE of --against, else FILE).",
+        ),
+    ] = None,
+    ground_file: GroundFileOptions,
     robot: RobotFile = None,
     reading: ReadOptions,
     verbose: Verbose = False,
@@ -68,22 +90,35 @@ def measure(
     The same measures apply to any file, including the output of other tools. With --against the result is also compared
     with its source by means that share nothing with the solver: still feet, limbs, hands, self-collision, floor. With
     --robot, FILE is a robot's motion of any tool (.csv, .pkl, .npz): also joint ranges, speeds, collisions and balance.
+    With --ground, penetration and contacts are those on stairs, slopes or any other ground.
 
     Example: footplant measure sample:walk
     """
+    from footplant.errors import FormatError
     from footplant.quality.measure import measure as judge
 
+    placed = ground_file.checked()
+    if ground is None and (course is not None or ground_file != GroundFileOptions()):
+        raise FormatError("expected --ground GROUND with options that place it")
     if robot is not None:
+        if ground is not None:
+            raise FormatError("expected no --ground with --robot: robots are measured on level ground")
         measure_robot_file(file, robot, reading, json, against)
         return
     clip = load_clip(file, reading, humanoid=True, frames=True)
     source = None if against is None else load_clip(against, humanoid=True, frames=True)
+    found, notes = None, list(clip.notes)
+    if ground is not None:
+        placing = source if course is None else load_clip(course, humanoid=True, frames=True)
+        found = _ground_for(ground, placed, clip, clip if placing is None else placing)
+    else:
+        found, ground = _ground_of(clip, notes)
     await_kernels()
     with working("measuring"):
-        quality = judge(clip, against=source, fidelity="skin")
+        quality = judge(clip, against=source, fidelity="skin", ground=found)
     report = quality.to_dict()
     if json:
-        print_json({"file": file, "name": clip.name, "against": against} | report)
+        print_json({"file": file, "name": clip.name, "against": against, "ground": ground, "notes": notes} | report)
         return
     _print_report(file, report, verbose)
     if quality.fidelity is not None:
@@ -92,8 +127,36 @@ def measure(
         columns = ("figure (1.7 m body)", "#value", "#goal", "", "where")
         print_table(f"Against {against}", columns, fidelity_rows(quality.fidelity))
         print(in_one_line(quality.fidelity.not_right(), most=100))
-    for text in clip.notes:
+    for text in notes:
         note(f"note: {text}")
+
+
+def _ground_for(text: str, options: GroundOptions, clip: Clip, placing: Clip) -> Ground:
+    """Return a ground, placed as `footplant terrain` places it for a clip, whose motion may be another character's."""
+    from footplant.io.ground_files import Course, load_ground
+    from footplant.transfer import leg_ratio
+
+    same = placing.character.skeleton.same_as(clip.character.skeleton)
+    scale = 1.0 if same else leg_ratio(placing.character, clip.character)
+    with working(f"reading {text}"):
+        return load_ground(text, Course.of(placing.motion, placing.character, scale), options)
+
+
+def _ground_of(clip: Clip, notes: list[str]) -> tuple[Ground | None, str | None]:
+    """Return the ground that a file says its motion was made for, and its name; None without one. Adds a note on it."""
+    from footplant.errors import FootplantError
+    from footplant.io.ground_files import MadeFor
+
+    stated = MadeFor.of(clip)
+    if stated is None:
+        return None, None
+    try:
+        found = stated.load()
+    except FootplantError as error:
+        notes.append(f"not measured on the ground that it was made for, {stated.text}, which cannot be read: {error}")
+        return None, None
+    notes.append(f"measured on the ground that it was made for: {stated.text}")
+    return found, stated.text
 
 
 _LINES = (

@@ -128,12 +128,14 @@ class ResultOptions:
         notes: Sequence[str] = (),
         contents: Mapping[str, int] | None = None,
         append: bool = True,
+        made_for: Mapping[str, Any] | None = None,
         **facts: Any,
     ) -> None:
         """Write the result and its report, and print a summary.
 
         notes: those of the clips that were read. contents: what the character's file holds, if that is not the clip's.
-        append: whether the character's own animations are kept unless the options say something else.
+        append: whether the character's own animations are kept unless the options say something else. made_for: what
+        the file says about the ground that the motion was made for, if its format can.
         """
         from footplant.io.contents import compare_contents, count_written
 
@@ -141,7 +143,7 @@ class ResultOptions:
         target, further = Path(self.out), list[str]()
         keep = append if self.append is None else self.append
         with working(f"writing {self.out}"):
-            result.save(self.out, **_take_options(target, keep, held, further))
+            result.save(self.out, **_take_options(target, keep, held, further), **_ground_options(target, made_for))
             after = count_written(target, result.character, 1)
             lost = [] if after is None else compare_contents(held, after, files=f"{target.suffix.lower()} files")
             if target.suffix.lower() == ".vrm":
@@ -177,6 +179,17 @@ def _take_options(target: Path, append: bool, held: Mapping[str, int], notes: li
         others = "its own animation" if count == 1 else f"its {count} own animations"
         notes.append(f"the character keeps {others} after the result; --replace-takes writes the result alone")
     return {"keep_takes": append}
+
+
+def _ground_options(target: Path, made_for: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the option of `save` that makes a file carry the ground that its motion was made for, if it can."""
+    from inspect import signature
+
+    from footplant.io import format_of
+
+    if made_for is None or "made_for" not in signature(format_of(target).save).parameters:
+        return {}
+    return {"made_for": made_for}
 
 
 def write_beside(target: Path, clips: Sequence[Clip], overwrite: bool) -> str:

@@ -116,7 +116,7 @@ def terrain(
     Example: footplant terrain sample:walk --ground noise:3 --doorways 3:1.5 -o hills.glb
     """
     from footplant.edits.terrain import terrain as solve
-    from footplant.io.ground_files import Course, load_ground
+    from footplant.io.ground_files import Course, MadeFor, load_ground
     from footplant.transfer import leg_ratio, transfer
 
     wish = lead_in_option(lead_in)
@@ -148,6 +148,7 @@ def terrain(
     result.deliver(
         solution, verb="terrain", file=file, notes=clip.notes, ground=ground,
         doorways=[{"place": beam.place, "height": beam.height} for beam in beams],
+        made_for=MadeFor(ground, course, ground_options).to_dict(),
     )  # fmt: skip
 
 

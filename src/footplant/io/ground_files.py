@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import grounds, rotation
+from footplant.clip import Clip
 from footplant.contacts import moving_ground
 from footplant.contacts.ground import Ground
 from footplant.contacts.moving_ground import MovingGround
@@ -154,6 +156,51 @@ def named_ground(text: str, course: Course, under: Callable[[str], Ground] | Non
         return _GENERATORS[name](rest.split(":") if rest else [], course)
     except ValueError as error:
         raise FormatError(f"{error}; see footplant terrain --help", path=text) from None
+
+
+@dataclass(frozen=True)
+class MadeFor:
+    """The ground that a motion was made for, as `load_ground` takes it; animations of glTF files carry it."""
+
+    text: str
+    course: Course
+    options: GroundOptions
+
+    def load(self) -> Ground:
+        """Return the ground."""
+        return load_ground(self.text, self.course, self.options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        course = asdict(self.course)
+        course["way"] = self.course.way if math.isfinite(self.course.way) else None
+        return {"ground": self.text, "course": course, "options": asdict(self.options)}
+
+    @classmethod
+    def of(cls, clip: Clip) -> MadeFor | None:
+        """Return the ground that the file of a clip says it was made for; None if it says none, or nonsense."""
+        from footplant.io.gltf.rewrite import GltfSource
+        from footplant.io.gltf.scene import MADE_FOR
+
+        source = clip.character.source
+        if not isinstance(source, GltfSource) or not clip.takes:
+            return None
+        animations = source.document.json.get("animations") or []
+        extras = animations[source.animations[clip.take].number].get("extras")
+        stated = extras.get(MADE_FOR) if isinstance(extras, dict) else None
+        try:
+            course, options = dict(stated["course"]), dict(stated["options"])  # type: ignore[index]
+            pairs = {key: (float(course[key][0]), float(course[key][1])) for key in ("start", "low", "high")}
+            way = math.inf if course["way"] is None else float(course["way"])
+            center = None if options["center"] is None else (float(options["center"][0]), float(options["center"][1]))
+            cell, relief = (None if options[key] is None else float(options[key]) for key in ("cell", "relief"))
+            return cls(
+                str(stated["ground"]),  # type: ignore[index]
+                Course(**pairs, heading=float(course["heading"]), height=float(course["height"]), way=way),
+                GroundOptions(cell, relief, str(options["up"]), center),
+            )
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
 
 
 def _numbers(values: list[str], form: str, least: int, most: int) -> list[float]:

@@ -8,8 +8,9 @@ character's original file if it was loaded from one (`rewrite`), else a new file
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -184,6 +185,7 @@ def save(
     keep_takes: bool | None = None,
     mesh: str = "auto",
     takes: Sequence[Clip] = (),
+    made_for: Mapping[str, Any] | None = None,
 ) -> None:
     """Save a clip as .glb or .gltf.
 
@@ -195,6 +197,8 @@ def save(
     mesh: "auto" writes the character's own mesh, or octahedral bones for display if it has none; "bones" and "none"
         write a new file with bones only or without a mesh.
     takes: every take of the character, as `footplant.io.load_takes` yields them; the clip replaces its own take.
+    made_for: JSON-ready data that the clip's animation carries, about the ground that it was made for: see
+        `footplant.io.ground_files.MadeFor`.
     """
     if mesh not in ("auto", "bones", "none"):
         raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
@@ -203,9 +207,9 @@ def save(
     clips = clips_to_write(clip, takes, False if own else keep_takes)
     check_motions(path, clip.character, clips)
     if own:
-        rewrite(path, clips, source, keep_takes)
+        rewrite(path, clips, source, keep_takes, [made_for if each is clip else None for each in clips])
     else:
-        write_new(path, clip, mesh, takes=clips)
+        write_new(path, clip, mesh, takes=clips, made_for=made_for)
 
 
 def unpack_source(packed: PackedSource, skeleton: Skeleton) -> GltfSource | None:

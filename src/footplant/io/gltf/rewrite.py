@@ -6,7 +6,7 @@ reading folded away (see `scene`), so that other readers put every joint where o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from footplant.io.gltf.bones import ANIMATION, MODEL_0, HumanBones
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.pack import Packer
 from footplant.io.gltf.read_looks import read_looks
-from footplant.io.gltf.scene import GltfScene, Joints, fold, mirror_fix
+from footplant.io.gltf.scene import MADE_FOR, GltfScene, Joints, fold, mirror_fix
 from footplant.io.source import PackedSource
 from footplant.looks import Looks
 from footplant.motion import Motion, rest_motion
@@ -104,8 +104,14 @@ def fits(source: GltfSource, skeleton: Skeleton) -> bool:
     return skeleton.names == source.skeleton.names and np.array_equal(skeleton.parents, source.skeleton.parents)
 
 
-def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_takes: bool | None) -> None:
-    """Write the motions of clips, takes of one character, onto the nodes of its file."""
+def rewrite(
+    path: str | Path,
+    clips: Sequence[Clip],
+    source: GltfSource,
+    keep_takes: bool | None,
+    made_for: Sequence[Mapping[str, Any] | None] | None = None,
+) -> None:
+    """Write the motions of clips, takes of one character, onto the nodes of its file. made_for: of each clip."""
     skeletons = [source.skeleton, *source.take_skeletons]
     motions = [in_file_space(clip.motion, clip.character.skeleton, skeletons) for clip in clips]
     own = bool(clips[0].takes) and all(clip.takes == source.takes for clip in clips)
@@ -124,12 +130,13 @@ def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_ta
         write_atomic(path, source.document.data)
         return
     written, new = list(existing) if keep or (all(unchanged) and not own) else [], []
-    for clip, motion, original, same in zip(clips, motions, originals, unchanged, strict=True):
+    grounds = made_for or [None] * len(clips)
+    for clip, motion, original, same, ground in zip(clips, motions, originals, unchanged, grounds, strict=True):
         if same:
             written += [existing[original.number]] if original is not None and not keep else []
             continue
         before = None if original is None else existing[original.number]
-        animation = _animation(packer, clip, motion, source, original, before)
+        animation = _with_made_for(_animation(packer, clip, motion, source, original, before), ground)
         if keep and original is not None:
             written[original.number] = animation
         else:
@@ -190,6 +197,17 @@ def _animation(
     animation = {**before, **animation}
     if "name" not in before and clip.name == original.name:
         animation.pop("name")
+    return animation
+
+
+def _with_made_for(animation: dict[str, Any], made_for: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return an animation that says what it was made for; what the one before it was made for is forgotten."""
+    before = animation.get("extras")
+    extras = {key: value for key, value in before.items() if key != MADE_FOR} if isinstance(before, dict) else {}
+    if made_for:
+        extras[MADE_FOR] = made_for
+    if extras or isinstance(before, dict):
+        animation["extras"] = extras
     return animation
 
 

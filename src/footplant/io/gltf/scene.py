@@ -32,6 +32,8 @@ END_SITE = "footplantEndSite"
 """Key in a node's extras: the node is an end site, which marks the tip of a bone, and not a joint."""
 BONES = "footplantBones"
 """Key in a mesh's extras: the mesh is Footplant's display geometry for bones, and not the character's skin."""
+MADE_FOR = "footplant_made_for"
+"""Key in an animation's extras: what the animation was made for, a ground."""
 _END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,7 +15,7 @@ from footplant.clip import Clip
 from footplant.io.gltf.looks import add_looks, joints_and_weights, strongest
 from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, DocumentState, Packer
 from footplant.io.gltf.rewrite import NodeCurves, make_animation
-from footplant.io.gltf.scene import BONES, END_SITE
+from footplant.io.gltf.scene import BONES, END_SITE, MADE_FOR
 from footplant.io.writing import generator
 from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton, Skin
@@ -33,11 +33,12 @@ def write_new(
     mesh: str,
     extensions: dict[str, Any] | None = None,
     takes: Sequence[Clip] = (),
+    made_for: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a clip whose character has no glTF file of its own (mesh: "auto", "bones" or "none").
 
     Node N is joint N. extensions: document-level extensions by name. takes: the clips to write as animations, if not
-    just the one.
+    just the one. made_for: as for `save`.
     """
     skeleton = clip.motion.skeleton
     packer = Packer(path)
@@ -46,6 +47,8 @@ def write_new(
         if len(take.motion):
             times = np.arange(len(take.motion)) / take.motion.fps
             animation = make_animation(packer, _curves(take.motion, skeleton), times)
+            if made_for and take is clip:
+                animation["extras"] = {MADE_FOR: made_for}
             packer.append("animations", {"name": take.name, **animation})
     if extensions:
         packer.extend(extensions)
