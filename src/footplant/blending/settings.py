@@ -137,7 +137,7 @@ class TransitionSettings:
 
 @dataclass(frozen=True)
 class SteerSettings:
-    """How the path of a walk is bent (`steering`)."""
+    """How the path of a walk is bent (`steering`). Fields that name no experiment were set once."""
 
     turn: float = 1.0
     """Radians per metre by which a path is bent at most, to either side: straight walks turn with a radius of 1 m. Of
@@ -169,7 +169,7 @@ class SteerSettings:
 
 @dataclass(frozen=True)
 class WalkSettings:
-    """How a motion graph is searched for a walk (`graph_walk`). Chosen on the sample gaits."""
+    """How a motion graph is searched for a walk (`graph_walk`). Fields that name no experiment were set once."""
 
     rate: float = 20.0
     """Samples per second at which walks are compared. Doubled, the search takes twice as long."""
