@@ -10,7 +10,7 @@ import pytest
 
 from footplant import geometry, grounds, samples
 from footplant.errors import FormatError
-from footplant.feet.footing import SAMPLES, _sole_length, support_of
+from footplant.feet.footing import SAMPLES, sole_length, support_of
 from footplant.io.ground_files import SETTINGS, Course, GroundOptions, load_ground
 
 COURSE = Course((0.0, 0.0), (-2.0, -2.0), (2.0, 8.0), 0.0, 1.75)
@@ -138,12 +138,56 @@ def test_grounds_by_name():
         ("stairs:0.2:-1", "run above 0"),
         ("stairs:nan:1", "finite"),
         ("slope:85", "−60° to 60°"),
+        ("stones:0.4", r"stones:SIZE:GAP\[:SEED\[:JITTER\[:COUNT\[:START\[:HEADING\]\]\]\]\], got 1 values"),
+        ("stones:0.4:0.3:1.5", "whole number as seed"),
+        ("stones:0.4:0.3:1:0:2.5", "whole number as number of stones"),
+        ("stones:0.4:0.3:1:0.2", "jitter of 0 to half of the gap, 0.15 m, got 0.2"),
+        ("stones:0:0.3", "size of a stone"),
+        ("beam:0.2", r"beam:WIDTH:HEIGHT\[:LENGTH\[:START\[:HEADING\]\]\], got 1 values"),
+        ("beam:0.2:0", "height of a beam other than 0"),
+        ("beam:-0.2:0.1", "width of a beam"),
         ("hills.obj", "no such file, and no ground of that name; expected noise, stairs, slope"),
     ],
 )
 def test_invalid_names_are_reported(text, words):
     with pytest.raises(FormatError, match=words):
         load_ground(text, COURSE)
+
+
+def test_stepping_stones_are_level_with_the_banks_of_a_deep_ditch():
+    ground = load_ground("stones:0.4:0.3:5:0:3:1:90", COURSE)
+    # 90° to the left of +z is +x; the ditch begins after 1 m, its three stones are 0.7 m apart
+    x = np.array([0.9, 1.05, 1.25, 1.35, 1.65, 1.75, 2.1, 2.7, 3.1, 3.35])
+    deep = -SETTINGS.stones_depth * COURSE.height
+    expected = [0.0, deep, deep, 0.0, 0.0, deep, 0.0, deep, 0.0, 0.0]
+    assert np.allclose(ground.height(np.stack([x, np.zeros_like(x)], axis=1)), expected)
+    assert ground.height(np.array([1.5, 0.19])) == 0.0
+    assert ground.height(np.array([1.5, 0.21])) == pytest.approx(deep)
+    assert np.allclose(ground.normal(np.array([1.5, 0.0])), [0.0, 1.0, 0.0])
+
+
+def test_stones_are_displaced_by_a_seed_as_far_as_the_jitter():
+    rows = [grounds.stones(0.4, 0.3, seed, 0.1, 40) for seed in (0, 0, 1)]
+    places = [np.array([piece.place for piece in row.pieces])[:, ::2] for row in rows]
+    assert np.array_equal(places[0], places[1])
+    assert not np.allclose(places[0], places[2])
+    straight = np.array([piece.place for piece in grounds.stones(0.4, 0.3, count=40).pieces])[:, ::2]
+    away = np.abs(places[0] - straight).max(axis=0)
+    assert (away <= 0.1).all()
+    assert (away > 0.09).all()
+
+
+def test_beams_stand_on_the_ground_or_bridge_a_ditch():
+    places = np.array([[0.0, 0.9], [0.0, 1.1], [0.09, 2.9], [0.11, 2.0], [0.11, 3.1]])
+    assert np.allclose(load_ground("beam:0.2:0.15:2:1", COURSE).height(places), [0.0, 0.15, 0.15, 0.0, 0.0])
+    assert np.allclose(load_ground("beam:0.2:-0.5:2:1", COURSE).height(places), [0.0, 0.0, 0.0, -0.5, 0.0])
+
+
+def test_grounds_for_planned_steps_are_refused_where_none_are_planned():
+    for text in ("stones:0.4:0.3", "beam:0.2:0.15"):
+        with pytest.raises(FormatError, match="need steps that are planned, as footplant terrain does"):
+            load_ground(text, COURSE, planned=False)
+    assert isinstance(load_ground("stairs:0.17:0.3", COURSE, planned=False), grounds.Stairs)
 
 
 def test_stairs_begin_on_the_way_of_a_short_walk():
@@ -255,7 +299,7 @@ def test_real_grounds(shared):
 def test_a_tread_as_long_as_a_foot_has_a_planned_place_off_its_riser():
     """Places are planned every 2 cm: one of them leaves room behind the heel, wherever the first of them is."""
     character = samples.load_character("mannequin")
-    sole = _sole_length(character, "left")
+    sole = sole_length(character, "left")
     stairs = grounds.Stairs(-0.22, sole, 5, (0.0, 0.0))
     for first in np.arange(0.0, 0.02, 0.001):
         heels = np.arange(sole + first, 2.0 * sole, 0.02)

@@ -20,7 +20,7 @@ from footplant.contacts.ground import normal_of
 from footplant.curves import Curve
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError
-from footplant.feet.footing import _sole_length, find_footing
+from footplant.feet.footing import find_footing, sole_length
 from footplant.feet.lean import leaned
 from footplant.feet.stage import Stage
 from footplant.feet.step_plan import _between, _middles, _parts, _smoothed_turns, _standing
@@ -506,7 +506,7 @@ def test_values_of_a_plan_go_on_beyond_its_steps_as_far_as_the_body_goes():
 def test_toes_of_feet_as_long_as_a_tread_overhang_it_on_the_way_down(walk):
     heel, ball = (np.array([0.0, 0.0, z]) for z in (0.0, foot_length(walk.character, "left")))
     step = find_steps(find_contacts(walk), foot_length(walk.character, "left"))[0]
-    run = _sole_length(walk.character, step.side)
+    run = sole_length(walk.character, step.side)
     ground = grounds.Stairs(-0.2, run, 6, (0.0, -1.005 * run))
     footing = find_footing(step, (heel, ball), walk.character, FLOOR, ground)
     assert footing.support == "foot"
@@ -687,3 +687,81 @@ def test_another_body_is_no_rougher_than_the_source(walk):
     shaken = replace(walk.motion, rotations=rotation.multiply(walk.motion.rotations, noise))
     result = terrain(replace(walk, motion=shaken), grounds.slope(10.0), target=samples.load_character("longlegs"))
     assert result.report.after.jerk_ratio < 0.82  # 0.88 with limbs as copied
+
+
+NARROW = {"stones": "stones:0.4:0.3:3", "over a ditch": "beam:0.2:-0.5", "on the ground": "beam:0.2:0.15"}
+
+
+@pytest.fixture(scope="module")
+def narrow(walk) -> dict:
+    return {name: footplant.terrain(walk, ground) for name, ground in NARROW.items()}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_whole_feet_stand_on_stones_and_beams(narrow, name):
+    result = narrow[name]
+    kinematics, on_top = Kinematics(result.motion), 0
+    for side in ("left", "right"):
+        points = [result.character.contacts[f"{side}_{part}"] for part in ("heel", "ball")]
+        half = 0.15 * sole_length(result.character, side)
+        ends = kinematics.points(points)
+        across = np.cross(ends[:, 1] - ends[:, 0], [0.0, 1.0, 0.0])[:, ::2]
+        across *= half / np.linalg.norm(across, axis=1, keepdims=True)
+        masks = [np.zeros(len(result.motion), bool) for _ in points]
+        for plant in result.plants:
+            for mask, point in zip(masks, points):
+                if plant.point == point:
+                    mask[plant.frames.start : plant.frames.stop] = True
+        for frame in np.flatnonzero(masks[0] & masks[1]):
+            for place in ends[frame]:
+                rims = place[::2] + np.array([[-1.0], [0.0], [1.0]]) * across[frame]
+                assert np.abs(result.ground.height(rims) - place[1]).max() < 0.01
+                on_top += any(piece.over(place[::2])[0] for piece in result.ground.pieces)
+    # and not only before and behind them
+    assert on_top > 60
+    assert result.report.after.worst_plant.drift < 1.0
+    assert result.report.after.penetration_worst < 2.0
+
+
+def test_no_foot_enters_the_gaps_between_stones(narrow):
+    result = narrow["stones"]
+    kinematics = Kinematics(result.motion)
+    feet = [f"{side}_{part}" for side in ("left", "right") for part in ("heel", "ball", "toe")]
+    soles = [result.character.contacts[name] for name in feet if name in result.character.contacts]
+    assert kinematics.points(soles)[..., 1].min() > -0.01
+
+
+def test_a_foot_passes_beside_the_other_one_on_a_beam(walk):
+    result = footplant.terrain(walk, "beam:0.15:-0.5")
+    roles = result.character.require_roles()
+    apart = []
+    for motion in (walk.motion, result.motion):
+        places = Kinematics(motion).positions
+        away = (places[:, roles["left_foot"]] - places[:, roles["right_foot"]])[:, ::2]
+        heading = result.ground.pieces[0].heading
+        near = np.abs(away @ grounds.direction(heading)) < 0.1
+        apart.append(float((away @ grounds.direction(heading + 0.5 * np.pi))[near].min()))
+    # without, ankles pass 1 cm beside each other
+    assert apart[0] > 0.1
+    assert apart[1] > 0.07
+
+
+def test_steps_go_aside_only_where_the_ground_falls_away_beside_the_path(narrow):
+    for name in ("over a ditch", "on the ground"):
+        assert any("go aside" in note for note in narrow[name].report.notes), name
+    walk = narrow["stones"].source
+    told = footplant.terrain(walk, "stairs:0.17:0.29").report.notes
+    assert not any("go aside" in note for note in told)
+
+
+def test_steps_before_stones_that_nobody_reaches_are_told(walk):
+    told = footplant.terrain(walk, "stones:0.4:0.3:0:0:3:20").report.notes
+    assert any("no step reaches uneven ground" in note for note in told)
+    assert not any("no step reaches" in note for note in footplant.terrain(walk, NARROW["stones"]).report.notes)
+
+
+def test_a_walk_whose_steps_take_longer_is_handed_back_at_its_new_times(walk):
+    up, ramp = (footplant.terrain(walk, ground) for ground in ("stairs:0.17:0.29", "slope:5"))
+    assert up.unsolved is not None
+    assert len(up.unsolved.motion) == len(up.motion) > len(walk.motion)
+    assert ramp.unsolved is None

@@ -1,4 +1,4 @@
-"""Grounds: random rough terrain, stairs, slopes, pieces put on a ground, and meshes as height fields."""
+"""Grounds: rough terrain, stairs, slopes, ditches, pieces put on a ground (stones, beams), and rasterised meshes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ PAPER_SPACING, PAPER_RELIEF = 0.8, 0.2
 """Spacing and amplitude of the control points of Lee & Shin's rough terrain (1999, section 6), in body heights."""
 MOST_CELLS = 4_000_000
 """Largest number of grid points for a rasterised mesh: 32 MB."""
+MOST_STONES = 1000
+"""Largest number of stepping stones."""
 
 
 def direction(heading: ArrayLike) -> NDArray:
@@ -59,6 +61,40 @@ class Stairs:
 
     def normal(self, places: ArrayLike) -> NDArray:
         """Return the unit normal (…, 3): treads are level."""
+        return np.broadcast_to(rotation.AXES["y"], (*rows_of_width(places, 2, "places (x, z)").shape[:-1], 3))
+
+
+@dataclass(frozen=True)
+class Ditch:
+    """Level ground with a ditch across a direction: upright banks, a level bottom, unlimited width."""
+
+    depth: float
+    """Metres."""
+    length: float
+    """Metres from bank to bank, along the direction."""
+    start: tuple[float, float] = (0.0, 0.0)
+    """(x, z) on the nearer bank, metres."""
+    heading: float = 0.0
+    """The direction, radians: see `direction`."""
+    level: float = 0.0
+    """Height of the ground beside it, metres."""
+
+    def __post_init__(self) -> None:
+        """Check the dimensions."""
+        object.__setattr__(self, "start", tuple(shaped(self.start, (2,), "the start of a ditch").tolist()))
+        for name in ("heading", "level"):
+            object.__setattr__(self, name, real_number(getattr(self, name), name))
+        for name in ("depth", "length"):
+            object.__setattr__(self, name, real_number(getattr(self, name), f"{name} of a ditch", above=0.0))
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Return heights (…), metres, at positions (…, 2)."""
+        places = all_finite(rows_of_width(places, 2, "places (x, z)"), "places (x, z)")
+        along = (places - self.start) @ direction(self.heading)
+        return np.where((along > 0.0) & (along < self.length), self.level - self.depth, self.level)[()]
+
+    def normal(self, places: ArrayLike) -> NDArray:
+        """Return the unit normal (…, 3): banks and bottom are level."""
         return np.broadcast_to(rotation.AXES["y"], (*rows_of_width(places, 2, "places (x, z)").shape[:-1], 3))
 
 
@@ -147,6 +183,50 @@ class Built:
             higher = inside & (top > found)
             found, normals = np.where(higher, top, found), np.where(higher[..., None], piece.up, normals)
         return normals
+
+
+def stones(
+    size: float, gap: float, seed: int = 0, jitter: float = 0.0, count: int = 8, start: ArrayLike = (0.0, 0.0),
+    heading: float = 0.0, depth: float = 1.0,
+) -> Built:  # fmt: skip
+    """Return a row of stepping stones across a ditch, level with its banks.
+
+    size: side of a stone, square from above, metres; gap: between two of them, and from the banks; jitter: metres by
+    which each is displaced at random, along the row and across it, at most half of the gap; start: (x, z) on the nearer
+    bank; depth: of the ditch.
+    """
+    for name, value in (("size of a stone", size), ("gap between stones", gap), ("depth", depth)):
+        real_number(value, name, above=0.0)
+    whole_number(count, "stones", low=1, high=MOST_STONES)
+    whole_number(seed, "a seed", low=0)
+    if not 0.0 <= real_number(jitter, "jitter") <= 0.5 * gap:
+        raise ArgumentError(f"expected a jitter of 0 to half of the gap, {0.5 * gap:g} m, got {jitter:g}")
+    x, z = shaped(start, (2,), "the start of stones").tolist()
+    ahead, aside = direction([heading, heading + 0.5 * np.pi])
+    moved = np.random.default_rng(seed).uniform(-jitter, jitter, (count, 2))
+    along = gap + 0.5 * size + (gap + size) * np.arange(count) + moved[:, 0]
+    centres = [x, z] + along[:, None] * ahead + moved[:, 1:] * aside
+    blocks = tuple(Piece("block", (cx, -depth, cz), (size, depth, size), heading) for cx, cz in centres.tolist())
+    return Built(blocks, Ditch(depth, count * (gap + size) + gap, (x, z), heading))
+
+
+def beam(
+    width: float, height: float, length: float = 3.0, start: ArrayLike = (0.0, 0.0), heading: float = 0.0
+) -> Built:
+    """Return a beam to walk along: on level ground, or across a ditch.
+
+    height: of its top above the ground, metres; negative: the depth of a ditch that it bridges, level with the banks.
+    start: (x, z) of the middle of its nearer end.
+    """
+    for name, value in (("width of a beam", width), ("length of a beam", length)):
+        real_number(value, name, above=0.0)
+    if real_number(height, "height of a beam") == 0.0:
+        raise ArgumentError("expected a height of a beam other than 0")
+    x, z = shaped(start, (2,), "the start of a beam").tolist()
+    ax, az = direction(heading).tolist()
+    middle = x + 0.5 * length * ax, min(height, 0.0), z + 0.5 * length * az
+    block = Piece("block", middle, (width, abs(height), length), heading)
+    return Built((block,), Ditch(-height, length, (x, z), heading) if height < 0.0 else FLOOR)
 
 
 def slope(degrees: float, heading: float = 0.0, through: ArrayLike = (0.0, 0.0, 0.0)) -> Plane:

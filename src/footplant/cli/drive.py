@@ -63,7 +63,8 @@ def _ground(text: str, controller: Controller) -> Ground:
     """Return the ground of a driven character, which starts at the origin and walks along +z."""
     from footplant.io.ground_files import Course, load_ground
 
-    return load_ground(text, Course((0.0, 0.0), (-REACH, -REACH), (REACH, REACH), 0.0, controller.character.height))
+    course = Course((0.0, 0.0), (-REACH, -REACH), (REACH, REACH), 0.0, controller.character.height)
+    return load_ground(text, course, planned=False)
 
 
 def drive(

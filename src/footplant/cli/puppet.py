@@ -228,7 +228,7 @@ def _puppeteers(scene: str | None, scale: float | None, ground: str | None, heig
         from footplant.errors import FormatError
         from footplant.io.ground_files import load_ground
 
-        found = load_ground(ground, course)
+        found = load_ground(ground, course, planned=False)
         if isinstance(found, MovingGround):
             raise FormatError(f"expected a ground that does not move for a live character, got {ground}")
         return found

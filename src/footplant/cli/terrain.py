@@ -89,9 +89,10 @@ def terrain(
             "--ground",
             metavar="GROUND",
             help="noise:SEED[:AMPLITUDE[:SPACING]], stairs:RISE:RUN[:COUNT[:START[:HEADING]]], "
-            "slope:DEGREES[:HEADING] (metres), a file: a picture, .npy heights, or a mesh (.obj, .glb), or "
-            "moving:lift:RISE:SECONDS, moving:conveyor:SPEED[:HEADING], moving:deck:DEGREES:SECONDS[:HEADING], "
-            "each with +GROUND for what is on it.",
+            "slope:DEGREES[:HEADING], stones:SIZE:GAP[:SEED[:JITTER[:COUNT[:START[:HEADING]]]]], "
+            "beam:WIDTH:HEIGHT[:LENGTH[:START[:HEADING]]] (metres), a file: a picture, .npy heights, or a mesh (.obj, "
+            ".glb), or moving:lift:RISE:SECONDS, moving:conveyor:SPEED[:HEADING], "
+            "moving:deck:DEGREES:SECONDS[:HEADING], each with +GROUND for what is on it.",
         ),
     ],
     doorways: Annotated[
@@ -110,8 +111,9 @@ def terrain(
 ) -> None:
     """Adapt a motion from level ground to terrain: footplants on its surface, tilted feet, ducking under doorways.
 
-    On stairs, steps are planned: one tread a step, or as many as the stride asks for. On other ground they keep their
-    horizontal positions. Hips follow the ground, and the trunk leans into a climb.
+    On stairs, stepping stones and beams, steps are planned: one tread a step, or as many as the stride asks for, with
+    whole feet on stones and beams. On other ground they keep their horizontal positions. Hips follow the ground, and
+    the trunk leans into a climb.
 
     Example: footplant terrain sample:walk --ground noise:3 --doorways 3:1.5 -o hills.glb
     """

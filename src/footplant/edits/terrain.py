@@ -68,6 +68,8 @@ from footplant.transfer import leg_ratio, transfer
 
 ON_LEVEL = 0.005
 """Metres, and radians, by which steps may differ that are all on level ground."""
+BESIDE = 0.2
+"""Body heights around a step within which uneven ground is reached."""
 PLANNED_FARTHEST = 0.03
 """Metres by which a planned step may still be moved: a plan has places every 2 cm."""
 
@@ -90,10 +92,12 @@ def terrain(
     """Return the clip's motion on another ground, with feet planted on it and aligned to its slope.
 
     clip, target: loaded, or as file names. ground: any object with `height(places)`, a level in metres, or a text as in
-    `io.ground_files.load_ground`: "noise:3", "stairs:0.17:0.3", "slope:10", a picture, heights or a mesh.
+    `io.ground_files.load_ground`: "noise:3", "stairs:0.17:0.3", "slope:10", "stones:0.4:0.3",
+    "beam:0.2:0.15", a picture, heights or a mesh.
     On a ground with edges (stairs) steps are planned first: one tread a step, or as many as the stride asks for, with
-    the whole foot on it, and steps that climb take longer; `keep_timing` keeps their times, and `keep_steps` leaves
-    each step where it is but for the smallest distance that puts the whole foot on one side of an edge. On other
+    the whole foot on it, and steps that climb take longer; on stepping stones and beams they go aside, too;
+    `keep_timing` keeps their times, and `keep_steps` leaves each step where it is but for the smallest distance that
+    puts the whole foot on one side of an edge. On other
     grounds steps keep their horizontal positions. Swinging feet clear the ground between steps, the hips follow it
     smoothly, and the trunk leans into a climb. doorways: what the character ducks under. target: retarget to another
     character at the same time, with footsteps scaled by leg length, or kept with `keep_footsteps`. constraints:
@@ -167,7 +171,7 @@ def terrain(
     before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     solution = solution.noted(
-        *_reach_notes(footings, stage.ground, ground),
+        *_reach_notes(footings, stage.ground, ground, target.height),
         *_plan_notes(plan, shown, clip),
         *_step_notes(footings),
         *_doorway_notes(solution, target, doorways),
@@ -178,7 +182,8 @@ def terrain(
     solution = dropped_lead_in(solution, lead, lead_in)
     if lead_in == "drop":
         plants = plants_within(plants, range(lead, len(motion)))
-    unsolved = None if same else motion
+    # on the own body, what took longer before the solve is the level motion at its new times
+    unsolved = None if same and clip is shown else motion
     return Result.of(shown, solution, mover, source=shown, unsolved=unsolved, ground=world, plants=plants)
 
 
@@ -222,8 +227,11 @@ def _footings(
     ]
 
 
-def _reach_notes(footings: Sequence[Footing], level: Ground, ground: Ground) -> list[str]:
-    """Return a note if no step stands anywhere else than on level ground, although the ground is not level."""
+def _reach_notes(footings: Sequence[Footing], level: Ground, ground: Ground, height: float) -> list[str]:
+    """Return a note if no step stands beside or on anything but level ground, although the ground is not level.
+
+    height: of the body, metres.
+    """
     if not footings or (isinstance(ground, Plane) and ground.up[1] > 1.0 - 1e-9):
         return []
     under = np.array([footing.on_ground() for footing in footings])
@@ -238,6 +246,10 @@ def _reach_notes(footings: Sequence[Footing], level: Ground, ground: Ground) -> 
             "earlier or turn them with stairs:RISE:RUN:COUNT:START:HEADING (START metres ahead of the first frame, "
             "HEADING degrees to the left)"
         ]
+    # stones and beams are as level as the ground before them: what counts is what is around
+    around = BESIDE * height * direction(np.arange(8) * 0.25 * np.pi)
+    if float(np.ptp(ground.height(under[:, None, ::2] + around), axis=1).max()) > ON_LEVEL:
+        return []
     return ["no step reaches uneven ground: put it under the path (a ground from a file: --ground-at X,Z)"]
 
 
@@ -248,6 +260,9 @@ def _plan_notes(plan: StepPlan | None, before: Clip, after: Clip) -> list[str]:
     climbing = int((np.abs(plan.climbs) > 0.01).sum())
     moved = 100.0 * float(np.abs(np.diff(np.sort(plan.offsets))).max(initial=0.0))
     notes = [f"{climbing} of {len(plan.climbs)} steps climb or descend; strides change by up to {moved:.0f} cm"]
+    aside = np.abs(plan.asides)
+    if aside.max(initial=0.0) > ON_LEVEL:
+        notes.append(f"{int((aside > ON_LEVEL).sum())} steps go aside, by at most {100.0 * float(aside.max()):.0f} cm")
     longer = after.motion.duration - before.motion.duration
     return notes if longer < 0.01 else [*notes, f"steps that climb or descend take longer, together by {longer:.1f} s"]
 

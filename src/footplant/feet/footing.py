@@ -197,7 +197,7 @@ def sole_samples(step: Step, places: Places, target: Character, ahead: NDArray |
     assert first is not None
     line = np.zeros(3) if heel is None or ball is None else ball - heel
     length = float(np.linalg.norm(line))
-    sole = _sole_length(target, step.side)
+    sole = sole_length(target, step.side)
     if length > 0.0:
         line = line / length * sole
     elif ahead is not None:
@@ -220,7 +220,7 @@ def support_of(heights: NDArray, samples: NDArray, target: Character) -> Iterato
 
 def share_on_tread(character: Character) -> float:
     """Return which share of a character's sole is on a tread, from its heel on, where its toes overhang the nose."""
-    shares = [foot_length(character, side) / max(_sole_length(character, side), 1e-9) for side in ("left", "right")]
+    shares = [foot_length(character, side) / max(sole_length(character, side), 1e-9) for side in ("left", "right")]
     return min(max(max(shares) + FOOTING_SETTINGS.behind_nose, 1.0 - FOOTING_SETTINGS.overhang), 1.0)
 
 
@@ -246,7 +246,7 @@ def _supports(samples: NDArray, heights: NDArray, inside: NDArray, under: NDArra
     return even & (residual[:, under].max(axis=1) < tolerance) & (np.abs(slopes) < FOOTING_SETTINGS.steepest)
 
 
-def _sole_length(character: Character, side: str) -> float:
+def sole_length(character: Character, side: str) -> float:
     """Return the distance from the heel to the tip of the toes in the rest pose, metres."""
     places, turned = character.skeleton.rest_world
     heel, *rest = (

@@ -95,7 +95,7 @@ def push_off_rises(
     if not need.any():
         return np.zeros(frames), rotation.identity(frames)
     # a foot that is held flat begins to pitch as slowly as it ends
-    rise = _share(held, half) * np.clip(smooth_above(need, held, half), 0.0, None)
+    rise = share_away(held, half) * np.clip(smooth_above(need, held, half), 0.0, None)
     return rise, rotation.exp(rise[:, None] * axis)
 
 
@@ -146,7 +146,7 @@ def released_heels(
             for mask, own in ((heel_down, changed.heels), (ball_down, changed.balls)):
                 for plant in own:
                     mask[plant.start : plant.end] = True
-        share = _share(heel_down & ball_down, max(round(HEEL_SETTINGS.ramp * motion.fps), 1))
+        share = share_away(heel_down & ball_down, max(round(HEEL_SETTINGS.ramp * motion.fps), 1))
         pivots = _pivots(heel_down, ball_down)
         rise = first
         for _ in range(HEEL_SETTINGS.rounds):
@@ -155,7 +155,7 @@ def released_heels(
     return motion, steps, replace(contacts, plants=tuple(plants))
 
 
-def _share(down: NDArray, ramp: int) -> NDArray:
+def share_away(down: NDArray, ramp: int) -> NDArray:
     """Return weights (F,): 0 while a foot is down, 1 from `ramp` frames before and after that on."""
     from scipy.ndimage import distance_transform_edt
 

@@ -17,6 +17,13 @@ of its sole that is between (`footing.share_on_tread`).
 Warren, "Perceiving affordances: visual guidance of stair climbing" (J. Exp. Psychol. 1984), found that a step of 0.26
 leg lengths costs a climber the least energy, and that 0.88 is the highest that can be climbed. p is a little below the
 first, so that two treads of 12 cm are not taken at once.
+
+Where the ground falls away beside the path for longer than a foot (stepping stones, a beam), steps go aside, too: u is
+the least over places d beside s, with the whole width of the foot supported,
+
+    u(s) = min_d u(s, d) + a (d / leg length)² + b [lower than the ground under the path by an edge],
+
+and edges that nobody can climb are not climbed. The body goes aside by the mean of the steps around it.
 """
 
 from __future__ import annotations
@@ -32,13 +39,14 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground
 from footplant.curves import Curve
-from footplant.feet.footing import SAMPLES, WHOLE, share_on_tread, sole_samples, support_of
+from footplant.feet.footing import FOOTING_SETTINGS, SAMPLES, WHOLE, share_on_tread, sole_samples, support_of
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.steps import Places, Step, foot_length
 from footplant.feet.travel import Travel, find_travel, smoothed_over
 from footplant.grounds import direction
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.order import runs
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
 
@@ -69,6 +77,23 @@ class StepPlanSettings:
     """v, dimensionless. With 0, 0.5 and 1, three walks on five characters, two of them with legs of 0.3 m, down stairs
     of 17 and 22 cm have 496, 255 and 256 breaks of joint limits and jerk 1.00, 0.86 and 0.85 times as much as their
     sources (mean; at most 3.3, 1.9 and 1.9), and soles are more than 2 mm in the ground in 7, 3 and 3 of 30."""
+    reach: float = 0.88
+    """Leg lengths; the highest step that can be climbed (Warren 1984). Where steps go aside, higher edges are
+    avoided."""
+    flank: float = 0.12
+    """Body heights along the path for which the ground beside it is higher or lower, from which on steps go aside."""
+    beside: tuple[float, ...] = (0.06, 0.1, 0.2)
+    """Body heights from the path at which the ground beside it is looked at."""
+    aside: float = 0.2
+    """Body heights by which a step goes aside at most."""
+    aside_spacing: float = 0.02
+    """Metres between the places beside the path that are tried."""
+    aside_cost: float = 4.0
+    """a, dimensionless. A foot goes aside by up to 0.2 leg lengths rather than that its heel overhangs."""
+    straddle: float = 1.0
+    """b, dimensionless: feet stand on what the path goes along, and not on the ground beside it."""
+    half_width: float = 0.18
+    """Half of the width of a foot, in lengths of its sole."""
     shortest: float = 0.5
     """Leg lengths; least scale l of a step's length."""
     turning: float = 0.6
@@ -86,6 +111,8 @@ class StepPlanSettings:
 
 
 STEP_PLAN_SETTINGS = StepPlanSettings()
+EDGE_SPACING = 0.01
+"""Metres between the heights that are looked at along a path."""
 UNSUPPORTED = 5.0
 """u of a place that supports no part of a foot."""
 SUPPORT_COSTS = {"foot": 0.0, "front": 0.2, "rear": 0.4}
@@ -115,6 +142,8 @@ class StepPlan:
     """(M, 4) place (x, z), heading and distance of the path at that frame, metres and radians."""
     offsets: NDArray
     """(M,) metres along the path by which each is moved."""
+    asides: NDArray
+    """(M,) metres to the left of the path by which each is moved."""
     climbs: NDArray
     """(M,) metres by which each is higher than the one before."""
     slower: NDArray
@@ -126,11 +155,25 @@ class StepPlan:
         offsets = _between(*_standing(self.frames, self.until, self.offsets), self.travel.distance)
         own = self.travel.distance - self.travel.distance[0]
         places, headings = self.curve.at(own + offsets)
+        places = places + self._body_aside[:, None] * direction(headings + 0.5 * np.pi)
         return PathMapping(self.travel, places, headings - self.curve.at(own)[1])
+
+    @property
+    def _body_aside(self) -> NDArray:
+        """(F,) metres by which the body is moved to the left of its path: half as its step, half as those around it.
+
+        Over a beam, where left and right feet come nearer to each other, it stays in the middle.
+        """
+        order = np.argsort(self.frames, kind="stable")
+        around = np.pad(self.asides[order], 1, mode="edge")
+        means = np.empty_like(self.asides)
+        means[order] = 0.25 * around[:-2] + 0.5 * around[1:-1] + 0.25 * around[2:]
+        return _between(*_standing(self.frames, self.until, means), np.zeros(len(self.travel.distance)))
 
     def places(self, places: Sequence[Places]) -> tuple[list[Places], NDArray]:
         """Return heels and balls on the level ground, moved to the planned steps, and their turns (N,), radians."""
         to, headings = self.curve.at(self.bases[:, 3] + self.offsets)
+        to = to + self.asides[:, None] * direction(headings + 0.5 * np.pi)
         turns, moved = (headings - self.bases[:, 2])[self.parts], []
         for part, turn, pair in zip(self.parts, turns, places):
             quaternion = rotation.exp(turn * rotation.AXES["y"])
@@ -223,8 +266,8 @@ def plan_steps(
     if curve is None or len(curve.lengths) < 2:
         return None
     curve = _smoothed_turns(curve)
-    edge = _highest_edge(curve, character, ground)
-    if edge < STEP_PLAN_SETTINGS.edge * character.height:
+    edges, flanked = _edges(curve, character, ground), _is_flanked(curve, character, ground)
+    if not flanked and edges.max() < STEP_PLAN_SETTINGS.edge * character.height:
         return None
     settings = STEP_PLAN_SETTINGS
     legs = [limb_of(character, f"{side}_leg") for side in ("left", "right")]
@@ -243,15 +286,19 @@ def plan_steps(
     ]
     frames, until = _middles(whole)
     order = np.argsort(frames, kind="stable")
-    costs, above, heights, at, grid = _supports(
-        steps, places, toes, parts, firmest, frames, travel, curve, character, ground
+    reach = settings.aside * character.height if flanked else 0.0
+    most = int(reach / settings.aside_spacing)
+    asides = settings.aside_spacing * np.arange(-most, most + 1)
+    costs, above, heights, at, grid, beside = _supports(
+        steps, places, toes, parts, firmest, frames, travel, curve, character, ground, asides, leg
     )
     # one edge after the other is climbed without complaint
+    edge = float(edges[edges <= settings.reach * leg].max(initial=0.0) if flanked else edges.max())
     rise = max((settings.running_rise if _runs(contacts, steps) else settings.rise) * leg, edge)
     drop = settings.edge * character.height
     chosen = _cheapest(costs[order], above[order], heights[order], at[order], grid, leg, rise, drop)
-    offsets, climbs, slower = np.zeros(len(whole)), np.zeros(len(whole)), np.ones(len(motion))
-    offsets[order] = grid[chosen] - at[order]
+    offsets, aside, climbs, slower = (np.zeros(n) for n in (len(whole), len(whole), len(whole), len(motion)))
+    offsets[order], aside[order], slower[:] = grid[chosen] - at[order], beside[order, chosen], 1.0
     height = heights[order, chosen]
     climbs[order] = np.diff(height, prepend=height[0])
     for before, after, climb in zip(order, order[1:], np.diff(height)):
@@ -261,7 +308,7 @@ def plan_steps(
     slower = _smoothed(slower, lead, max(round(settings.time_smoothing * motion.fps), 1))
     own = travel.distance[frames] - travel.distance[0]
     bases = np.column_stack([travel.places[frames], curve.at(own)[1], own])
-    return StepPlan(travel, curve, parts, toes, frames, until, bases, offsets, climbs, slower)
+    return StepPlan(travel, curve, parts, toes, frames, until, bases, offsets, aside, climbs, slower)
 
 
 def _feet(motion: Motion, character: Character, steps: Sequence[Step]) -> tuple[NDArray, NDArray]:
@@ -362,14 +409,29 @@ def _smoothed_turns(curve: Curve) -> Curve:
     return replace(curve, headings=np.interp(curve.lengths, along, smoothed_over(headings[:, None], half)[0][:, 0]))
 
 
-def _highest_edge(curve: Curve, character: Character, ground: Ground) -> float:
-    """Return the height of the highest edge of a ground along a path, and beside it where feet go, metres."""
-    along = np.arange(-0.3, curve.length + 0.6, 0.01)
-    places, headings = curve.at(along)
-    across = direction(headings + 0.5 * np.pi)
-    beside = np.array([-0.06, 0.0, 0.06]) * character.height
-    heights = ground.height(places[None] + beside[:, None, None] * across)
-    return float(np.abs(np.diff(heights, axis=1)).max())
+def _edges(curve: Curve, character: Character, ground: Ground) -> NDArray:
+    """Return how much a ground rises or falls within a centimetre along a path and beside it, where feet go, metres."""
+    heights = _along(curve, np.array([-0.06, 0.0, 0.06]) * character.height, ground)
+    return np.abs(np.diff(heights, axis=1)).ravel()
+
+
+def _is_flanked(curve: Curve, character: Character, ground: Ground) -> bool:
+    """Return whether the ground beside a path is higher or lower than under it for longer than a foot."""
+    settings = STEP_PLAN_SETTINGS
+    beside = np.array(settings.beside) * character.height
+    middle, *others = _along(curve, np.concatenate([[0.0], beside, -beside]), ground)
+    least = settings.flank * character.height / EDGE_SPACING
+    return any(
+        end - start > least
+        for heights in others
+        for start, end in runs(np.abs(heights - middle) > settings.edge * character.height)
+    )
+
+
+def _along(curve: Curve, beside: NDArray, ground: Ground) -> NDArray:
+    """Return heights (B, N) of a ground every centimetre along a path, metres (B,) to the left of it."""
+    places, headings = curve.at(np.arange(-0.3, curve.length + 0.6, EDGE_SPACING))
+    return ground.height(places[None] + beside[:, None, None] * direction(headings + 0.5 * np.pi))
 
 
 def _runs(contacts: Contacts, steps: Sequence[Step]) -> bool:
@@ -383,12 +445,13 @@ def _runs(contacts: Contacts, steps: Sequence[Step]) -> bool:
 
 def _supports(
     steps: Sequence[Step], places: Sequence[Places], toes: NDArray, parts: NDArray, firmest: Sequence[int],
-    frames: NDArray, travel: Travel, curve: Curve, character: Character, ground: Ground,
-) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:  # fmt: skip
+    frames: NDArray, travel: Travel, curve: Curve, character: Character, ground: Ground, asides: NDArray, leg: float,
+) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]:  # fmt: skip
     """Return u, u before a step down and ground heights (M, K) of planned steps, their places (M,) and all (K,).
 
-    toes: (N,) headings of the feet. parts: (N,) which planned step each step is a part of: of them all, the part that
-    the ground supports worst counts. firmest: (M,) the part whose place and height are those of the planned step.
+    With them, how far aside each is (M, K), metres to the left. toes: (N,) headings of the feet. parts: (N,) which
+    planned step each step is a part of: of them all, the part that the ground supports worst counts. firmest: (M,) the
+    part whose place and height are those of the planned step. asides: (D,) metres to the left that are tried.
     """
     settings = STEP_PLAN_SETTINGS
     own = travel.distance[frames] - travel.distance[0]
@@ -401,35 +464,49 @@ def _supports(
     low, high = at.min() - 0.3, at.max() + 0.3
     spacing = max(settings.spacing, (high - low) / settings.most_places)
     grid = np.arange(low, high + spacing, spacing)
-    costs, above, heights = (np.zeros((len(frames), len(grid))) for _ in range(3))
+    costs, above, heights = (np.zeros((len(asides), len(frames), len(grid))) for _ in range(3))
+    rims = np.array([0.0]) if len(asides) == 1 else np.array([-1.0, 0.0, 1.0])
     for number, (line, part) in enumerate(zip(lines, parts)):
         to, headings = curve.at(own[part] + grid - at[part])
         turn = headings - turned[part]
         cosine, sine = np.cos(turn)[:, None], np.sin(turn)[:, None]
         x = cosine * line[:, 0] + sine * line[:, 1]
         z = cosine * line[:, 1] - sine * line[:, 0]
-        height = ground.height(to[:, None] + np.stack([x, z], axis=2))
-        cost, before, level = _support_costs(height, line, character)
-        costs[part], above[part] = np.maximum(costs[part], cost), np.maximum(above[part], before)
-        if number == firmest[part]:
-            heights[part] = level
-    return costs, above, heights, at, grid
+        soles, left = to[:, None] + np.stack([x, z], axis=2), direction(headings + 0.5 * np.pi)[:, None]
+        half = settings.half_width * float(np.linalg.norm(line[WHOLE][-1] - line[WHOLE][0]))
+        for n, aside in enumerate(asides):
+            over = np.stack([ground.height(soles + (aside + half * rim) * left) for rim in rims])
+            cost, before, level = _support_costs(over, line, character)
+            costs[n, part], above[n, part] = np.maximum(costs[n, part], cost), np.maximum(above[n, part], before)
+            if number == firmest[part]:
+                heights[n, part] = level
+    if len(asides) > 1:
+        under = np.array([ground.height(curve.at(own[part] + grid - at[part])[0]) for part in range(len(frames))])
+        lower = under - heights > settings.edge * character.height
+        costs += settings.straddle * lower + settings.aside_cost * (asides[:, None, None] / leg) ** 2
+    best = costs.argmin(axis=0)[None]
+    costs, above, heights = (np.take_along_axis(values, best, axis=0)[0] for values in (costs, above, heights))
+    return costs, above, heights, at, grid, asides[best[0]]
 
 
 def _support_costs(heights: NDArray, line: NDArray, character: Character) -> tuple[NDArray, NDArray, NDArray]:
     """Return u, u before a step down and the height of the supported ground (K,).
 
-    heights: (K, S) along a foot's samples (S, 2).
+    heights: (R, K, S) along a foot's samples (S, 2), and along lines beside them, which all must be supported.
     """
-    costs, level = np.full(len(heights), UNSUPPORTED), heights.max(axis=1)
-    before = np.array(costs)
-    for number, (support, inside, found) in enumerate(support_of(heights, line, character)):
+    middle = heights[len(heights) // 2]
+    costs, level = np.full(len(middle), UNSUPPORTED), middle.max(axis=1)
+    before, even = np.array(costs), FOOTING_SETTINGS.unevenness * character.height
+    for number, kinds in enumerate(zip(*(support_of(own, line, character) for own in heights))):
+        support, inside, _ = kinds[0]
+        means = heights[:, :, inside].mean(axis=2)
+        found = np.logical_and.reduce([own for _, _, own in kinds]) & (np.ptp(means, axis=0) < even)
         new = found & (costs == UNSUPPORTED)
         costs[new] = SUPPORT_COSTS[support] + CLEARANCE_COST * number
         before[new] = SUPPORT_COSTS[support]
-        level[new] = heights[new][:, inside].mean(axis=1)
+        level[new] = middle[new][:, inside].mean(axis=1)
     share = share_on_tread(character)
-    lower = (heights < level[:, None] - STEP_PLAN_SETTINGS.edge * character.height) & (share <= SAMPLES)
+    lower = (middle < level[:, None] - STEP_PLAN_SETTINGS.edge * character.height) & (share <= SAMPLES)
     nose = np.where(lower.any(axis=1), SAMPLES[lower.argmax(axis=1)], SAMPLES[-1])
     return costs, before + STEP_PLAN_SETTINGS.nose * (nose - share), level
 

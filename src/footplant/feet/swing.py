@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.contacts.ground import Ground
-from footplant.feet.footing import Footing
-from footplant.feet.heel_release import push_off_rises
+from footplant.feet.footing import Footing, sole_length
+from footplant.feet.heel_release import push_off_rises, share_away
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.soles import SOLE
 from footplant.feet.steps import Step
+from footplant.grounds import direction
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -68,6 +69,12 @@ class SwingSettings:
     on the way up (median)."""
     hip_smoothing: float = 0.15
     """Seconds; half width of the Hann window that smooths the shift of the hips."""
+    passing: float = 1.3
+    """Sole lengths; feet whose ankles are nearer to each other along the path are beside each other."""
+    shoes: float = 0.45
+    """Sole lengths between ankles, sideways, at which shoes do not touch."""
+    nearer: float = 0.05
+    """Sole lengths by which planned steps may bring passing feet nearer to each other."""
     rim: float = 0.12
     """Share of a sole's half length that may pass beside an edge."""
     lift_smoothing: float = 0.04
@@ -126,6 +133,8 @@ def move_feet_to_ground(
     paths = {
         side: path.unfolded(kinematics, moved, limb_of(character, f"{side}_leg"), shift) for side, path in paths.items()
     }
+    if planned is not None and len(paths) == 2:
+        paths = _passing(paths, kinematics, character, planned)
     rises = {side: np.zeros(len(motion)) for side in paths}
     for side, path in paths.items():
         paths[side], rises[side] = path.pushed_off(kinematics, moved, character, side, steps, shift)
@@ -136,6 +145,36 @@ def move_feet_to_ground(
         limb = limb_of(character, f"{side}_leg")
         out = place_limb(_bent_at_hinge(out, limb, path.ankles), limb, path.ankles, orientations=path.turns).motion
     return out, rises
+
+
+def _passing(
+    paths: dict[str, _FootPath], kinematics: Kinematics, character: Character, planned: PathMapping
+) -> dict[str, _FootPath]:
+    """Return the paths with swinging feet going round the other foot where steps were planned nearer to each other.
+
+    They stay as far from it sideways as on the level, but no farther than shoes are wide: on a beam a foot that went
+    straight from step to step would go through the one that stands there.
+    """
+    settings, soles = SWING_SETTINGS, {side: sole_length(character, side) for side in paths}
+    before, after = planned.before.headings, planned.before.headings + planned.turns
+    feet = {side: limb_of(character, f"{side}_leg").end for side in paths}
+    own = kinematics.positions[:, feet["left"]] - kinematics.positions[:, feet["right"]]
+    new = paths["left"].ankles - paths["right"].ankles
+    left, ahead = direction(after + 0.5 * np.pi), direction(after)
+    level = direction(before + 0.5 * np.pi)
+    apart, now = ((away[:, ::2] * aside).sum(axis=1) for away, aside in ((own, level), (new, left)))
+    long = max(soles.values())
+    # less and less as they get apart along the path
+    beside = 1.0 - ((new[:, ::2] * ahead).sum(axis=1) / (settings.passing * long)) ** 2
+    need = np.minimum(apart, settings.shoes * long) - now
+    need = np.where(need > settings.nearer * long, np.maximum(beside, 0.0) * need, 0.0)
+    need = np.where(~paths["left"].planted & ~paths["right"].planted, 0.5 * need, need)
+    half, out = max(round(settings.hip_smoothing * kinematics.motion.fps), 1), {}
+    for sign, (side, path) in zip((1.0, -1.0), paths.items()):
+        # feet that land side by side cannot be apart there
+        aside = sign * smooth_above(share_away(path.planted, half) * need, path.planted, half)
+        out[side] = replace(path, ankles=path.ankles + aside[:, None] * np.insert(left, 1, 0.0, axis=1))
+    return out
 
 
 def _bent_at_hinge(motion: Motion, limb: Limb, ankles: NDArray) -> Motion:

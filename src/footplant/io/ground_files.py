@@ -1,4 +1,4 @@
-"""Ground geometry by name or from files: "noise:3", "stairs:0.17:0.3", "slope:10", an image, heights, a mesh."""
+"""Ground geometry by name or from files: "noise:3", "stairs:0.17:0.3", "stones:0.4:0.3", an image, heights, a mesh."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ class GroundSettings:
     are 0.7 body heights ahead."""
     stairs_count: int = 10
     """Steps of stairs if not given."""
+    stones_count: int = 8
+    """Stepping stones if not given."""
+    stones_jitter: float = 0.25
+    """Gaps by which stones are displaced at random, at most, if not given."""
+    stones_depth: float = 0.6
+    """Body heights from stones down to the bottom: more than the highest step that can be climbed
+    (`feet.step_plan`)."""
+    beam_length: float = 3.0
+    """Metres of a beam if not given."""
     image_relief: float = 0.4
     """Body heights between black and white pixels if not given."""
     margin: float = 0.5
@@ -111,18 +120,22 @@ class GroundOptions:
     """(x, z) of the ground's centre, metres; None: a mesh keeps its position, others are centred on the path."""
 
 
-def load_ground(text: str, course: Course, options: GroundOptions | None = None) -> Ground:
+def load_ground(text: str, course: Course, options: GroundOptions | None = None, *, planned: bool = True) -> Ground:
     """Return a ground by name or from a file.
 
     "noise:SEED[:AMPLITUDE[:SPACING]]": rough terrain with control points up to AMPLITUDE metres high and SPACING metres
     apart (20 % and 80 % of the body height, as in Lee & Shin 1999). "stairs:RISE:RUN[:COUNT[:START[:HEADING]]]": COUNT
     (10) steps that begin START metres ahead of the start, along the direction of travel or HEADING degrees to its left;
     a negative RISE descends. "slope:DEGREES[:HEADING]": a plane that rises along the direction of
-    travel, or HEADING degrees to its left. "moving:lift:RISE:SECONDS", "moving:conveyor:SPEED[:HEADING]" and
-    "moving:deck:DEGREES:SECONDS[:HEADING]": level ground that rises, travels (metres/s, along the direction of travel
-    or HEADING degrees to its left) or rolls about such an axis; "+GROUND" after it puts another ground on it. Files: an
-    image (white is high, up in the image is ahead), a .npy array of heights (along x, along z), or a mesh (.obj, .glb,
-    .gltf), of which the topmost surface is used.
+    travel, or HEADING degrees to its left. "stones:SIZE:GAP[:SEED[:JITTER[:COUNT[:START[:HEADING]]]]]": COUNT (8)
+    square stones across a ditch, GAP metres apart, each displaced by up to JITTER metres (a quarter of the gap).
+    "beam:WIDTH:HEIGHT[:LENGTH[:START[:HEADING]]]": a beam of LENGTH (3) metres, HEIGHT above the ground, or, negative,
+    across a ditch that deep. START and HEADING are those of stairs. "moving:lift:RISE:SECONDS",
+    "moving:conveyor:SPEED[:HEADING]" and "moving:deck:DEGREES:SECONDS[:HEADING]": level ground that rises, travels
+    (metres/s, along the direction of travel or HEADING degrees to its left) or rolls about such an axis; "+GROUND"
+    after it puts another ground on it. Files: an image (white is high, up in the image is ahead), a .npy array of
+    heights (along x, along z), or a mesh (.obj, .glb, .gltf), of which the topmost surface is used. planned: whether
+    whole steps are planned on it, as stones and beams need; others are refused them.
     """
     path, kind = Path(text), text.partition(":")[0]
     if path.exists():
@@ -131,15 +144,21 @@ def load_ground(text: str, course: Course, options: GroundOptions | None = None)
         raise FormatError(
             f"no such file, and no ground of that name; expected {', '.join([*_GENERATORS, MOVING])}", path=path
         )
-    return named_ground(text, course, lambda under: load_ground(under, course, options))
+    return named_ground(
+        text, course, lambda under: load_ground(under, course, options, planned=planned), planned=planned
+    )
 
 
-def named_ground(text: str, course: Course, under: Callable[[str], Ground] | None = None) -> Ground:
+def named_ground(
+    text: str, course: Course, under: Callable[[str], Ground] | None = None, *, planned: bool = False
+) -> Ground:
     """Return a ground by name, as in `load_ground`, without reading a file.
 
     under: makes what is on a ground that moves; by name as well if not given.
     """
     name, _, rest = text.partition(":")
+    if not planned and name in NEED_PLANS:
+        raise FormatError(f"{name} need steps that are planned, as footplant terrain does; not here", path=text)
     if name == MOVING:
         kind, plus, base_text = rest.partition("+")
         make = under or (lambda text: named_ground(text, course))
@@ -227,13 +246,41 @@ def _noise(values: list[str], course: Course) -> Ground:
 
 def _stairs(values: list[str], course: Course) -> Ground:
     rise, run, *others = _numbers(values, "stairs:RISE:RUN[:COUNT[:START[:HEADING]]]", 2, 5)
-    distance = min(SETTINGS.stairs_distance * course.height, SETTINGS.stairs_share * course.way)
-    usual = [float(SETTINGS.stairs_count), distance, 0.0]
+    usual = [float(SETTINGS.stairs_count), _distance(course), 0.0]
     count, distance, turned = [*others, *usual[len(others) :]]
-    heading = course.heading + math.radians(turned)
-    ahead = distance * grounds.direction(heading)
-    start = (course.start[0] + float(ahead[0]), course.start[1] + float(ahead[1]))
-    return grounds.Stairs(rise, run, int(count), start, heading)
+    return grounds.Stairs(rise, run, int(count), *_ahead(distance, turned, course))
+
+
+def _ahead(distance: float, degrees: float, course: Course) -> tuple[tuple[float, float], float]:
+    """Return the place (x, z) metres ahead of a course's start in a direction to its left, and that heading."""
+    heading = course.heading + math.radians(degrees)
+    x, z = (np.array(course.start) + distance * grounds.direction(heading)).tolist()
+    return (x, z), heading
+
+
+def _stones(values: list[str], course: Course) -> Ground:
+    size, gap, *others = _numbers(values, "stones:SIZE:GAP[:SEED[:JITTER[:COUNT[:START[:HEADING]]]]]", 2, 7)
+    usual = [0.0, SETTINGS.stones_jitter * gap, float(SETTINGS.stones_count), _distance(course), 0.0]
+    seed, jitter, count, distance, turned = [*others, *usual[len(others) :]]
+    for value, what in ((seed, "seed"), (count, "number of stones")):
+        if value != int(value):
+            raise ValueError(f"expected a whole number as {what}, got {value:g}")
+    start, heading = _ahead(distance, turned, course)
+    return grounds.stones(
+        size, gap, int(seed), jitter, int(count), start, heading, SETTINGS.stones_depth * course.height
+    )
+
+
+def _beam(values: list[str], course: Course) -> Ground:
+    width, height, *others = _numbers(values, "beam:WIDTH:HEIGHT[:LENGTH[:START[:HEADING]]]", 2, 5)
+    usual = [SETTINGS.beam_length, _distance(course), 0.0]
+    length, distance, turned = [*others, *usual[len(others) :]]
+    return grounds.beam(width, height, length, *_ahead(distance, turned, course))
+
+
+def _distance(course: Course) -> float:
+    """Return metres from the start of a motion to stairs, stones or a beam."""
+    return min(SETTINGS.stairs_distance * course.height, SETTINGS.stairs_share * course.way)
 
 
 def _slope(values: list[str], course: Course) -> Ground:
@@ -258,7 +305,11 @@ def _moving(values: list[str], course: Course, base: Ground | None) -> MovingGro
 
 
 MOVING = "moving"
-_GENERATORS: dict[str, Callable[[list[str], Course], Ground]] = {"noise": _noise, "stairs": _stairs, "slope": _slope}
+NEED_PLANS = ("stones", "beam")
+"""Grounds on which feet stand in few places."""
+_GENERATORS: dict[str, Callable[[list[str], Course], Ground]] = {
+    "noise": _noise, "stairs": _stairs, "slope": _slope, "stones": _stones, "beam": _beam,
+}  # fmt: skip
 
 
 def _read(path: Path, course: Course, options: GroundOptions) -> HeightField:
