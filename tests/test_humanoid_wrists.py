@@ -156,6 +156,20 @@ def test_a_t_pose_that_leads_to_the_motion_does_not_bend_wrists_the_other_way():
         assert np.degrees(rotation.angle(made[:8], rotation.IDENTITY)).max() < 0.1
 
 
+def test_a_wrist_that_differs_from_usual_after_a_t_pose_does_not_jump():
+    """A T-pose that jumps to the motion, whose hand begins straighter than it usually is."""
+    angles = np.where(np.arange(FRAMES) < 100, 5.0, 30.0 + 10.0 * np.sin(np.arange(FRAMES)))
+    angles[1:100] += np.linspace(0.0, 25.0, 99)
+    written = {side: recorded(turn(angles, 0.5 * angles, sign), sign) for side, sign in SIGNS.items()}
+    for each in written.values():
+        each[0] = rotation.IDENTITY
+    motion = replace(motion_of(written["left"], written["right"]), fps=120.0).with_straight_wrists(ROLES)
+    for side in SIGNS:
+        made = wrists_of(motion, side)[1:90]
+        # at once, it turned by 3.7°
+        assert np.degrees(rotation.angle(made[1:], made[:-1])).max() < 2.0
+
+
 def test_a_second_time_changes_nothing():
     written = {side: recorded(crawl(sign, (25.0, 20.0)), sign) for side, sign in SIGNS.items()}
     once = motion_of(written["left"], written["right"]).with_straight_wrists(ROLES)

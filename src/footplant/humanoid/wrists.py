@@ -39,6 +39,9 @@ class WristSettings:
     """Seconds before and after such a jump that are interpolated, 1.2 % of all frames. Then no wrist turns by more than
     24° between two frames, after a T-pose by 29°. Also the time in which a pose that was not captured may lead to the
     motion: 4 frames at 120 Hz in one file."""
+    settle: float = 0.2
+    """Seconds after that time over which a wrist gets its whole constant error, if it has had less. At once, one hand
+    of 72 in CMU's captures turns by 15.7° from one frame to the next (CMU 120_09, whose own turns by 0.3°)."""
     always_percentile: float = 10.0
     """Percentile of extension and of deviation, and of 100 minus it, between which a wrist is nearly all the time; if
     all of that is on one side of straight, the part nearest to straight is a constant error. In 72 wrists of CMU it is
@@ -117,9 +120,9 @@ def _bend(away: NDArray, sign: float, fps: float) -> NDArray | None:
     if np.abs(before + after).sum() < np.abs(before - after).sum():
         deviated = np.where(beyond, -deviated, deviated)
     about = round(SETTINGS.flicker * fps)
-    led = np.convolve(posed, np.ones(2 * about + 1), "full")[about : about + len(posed)] > 0
-    angles = _straight(np.stack([extended, deviated]), led)
-    extended, deviated = _straight(_without_flicker(angles, posed, fps), led)
+    share = _whole_share(posed, about, SETTINGS.settle * fps)
+    angles = _straight(np.stack([extended, deviated]), share)
+    extended, deviated = _straight(_without_flicker(angles, posed, fps), share)
     made = rotation.multiply(_about("z", sign * extended), _about("y", sign * deviated))
     # a pose that is exactly straight is no capture but a T-pose before it
     return np.where(posed[:, None], away, made)
@@ -139,15 +142,30 @@ def _without_flicker(angles: NDArray, posed: NDArray, fps: float) -> NDArray:
     return np.array([np.interp(np.arange(len(wrong)), right, each[right]) for each in angles]) if len(right) else angles
 
 
-def _straight(angles: NDArray, led: NDArray) -> NDArray:
+def _whole_share(posed: NDArray, led: int, settle: float) -> NDArray:
+    """Return 0 in frames (F,) that may lead from a pose that was not captured to the motion, and 1 far from them.
+
+    posed: (F,) frames that were not captured. led: frames beside them that may lead. settle: frames over which
+    it rises.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    if not posed.any():
+        return np.ones(len(posed))
+    share = np.clip((np.asarray(distance_transform_edt(~posed)) - led) / max(settle, 1.0), 0.0, 1.0)
+    return share * share * (3.0 - 2.0 * share)
+
+
+def _straight(angles: NDArray, share: NDArray) -> NDArray:
     """Return extension and deviation (2, F) without what nearly all frames have: 0 if they are on both sides of it.
 
-    led: (F,) frames that may lead from a pose that was not captured to the motion: they have a part of it.
+    share: (F,) from 0, where frames may have a part of it, to 1, where they have all of it.
     """
     ends = SETTINGS.always_percentile, 100.0 - SETTINGS.always_percentile
     low, high = np.percentile(angles, ends, axis=1, keepdims=True)
     usual = np.clip(0.0, low, high)
-    return angles - np.where(led, np.clip(angles, np.minimum(usual, 0.0), np.maximum(usual, 0.0)), usual)
+    part = np.clip(angles, np.minimum(usual, 0.0), np.maximum(usual, 0.0))
+    return angles - part - share * (usual - part)
 
 
 def _about(axis: str, angles: NDArray) -> NDArray:
