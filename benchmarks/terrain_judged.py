@@ -3,12 +3,11 @@
 Usage: python benchmarks/terrain_judged.py DATA --judge FOLDER [--python PYTHON] [--clips …] [--grounds …] [--to …]
 
 The runs are those of `terrain_walks.py`, PYTHON is that of the judge's environment. The judge reads the results and
-the level motions from files. Where both have the same frames (everywhere but on stairs on the own body, where steps
-last longer), stances are those that it finds in the level motion, and acceleration and jerk are compared with it;
-elsewhere stances are those of the result. Heights above ground are told to it, as uneven ground is none of its own.
-A foot slides as far as the better held of its two joints does: on a slope and on stairs heels lift earlier than on the
-level, and the ankle goes along. Of characters with a skin it hands back vertices of the feet in every other frame:
-their depths are below the surface, or sideways in a riser.
+the level motions from files, at their new times where steps last longer. Stances are those that it finds in the level
+motion, and acceleration and jerk are compared with it. Heights above ground are told to it, as uneven ground is none
+of its own. A foot slides as far as the better held of its two joints does: on a slope and on stairs heels lift earlier
+than on the level, and the ankle goes along. Of characters with a skin it hands back vertices of the feet in every other
+frame: their depths are below the surface, or sideways in a riser.
 
 A line says: stances, drift of the worst (mm), stances over 1 mm, turn of standing feet (90th percentile, degrees),
 acceleration (peak) and jerk over the level motion's, the feet's deepest vertex (mm).
@@ -58,10 +57,8 @@ for line in sys.stdin:
     character, roles, scale, at, turns = read(job["result"], job)
     ground = np.load(job["ground"])
     over = {r: at[r] - scale * ground[r][:, None] * np.array([0.0, 1.0, 0.0]) if r in ground else at[r] for r in at}
-    answer, source, source_turns = {}, over, turns
-    if job["level"]:
-        _, _, _, source, source_turns = read(job["level"], job)
-        answer |= smoothness_figures(Pair(job["dt"], source, at, source_turns, turns, {}, {}))
+    _, _, _, source, source_turns = read(job["level"], job)
+    answer = smoothness_figures(Pair(job["dt"], source, at, source_turns, turns, {}, {}))
     pair = Pair(job["dt"], source, over, source_turns, turns, {}, {})
     heights, drifts, sways = sole_heights(pair), [], []
     for joint in (f"{side}_{part}" for side in SIDES for part in ("foot", "toes")):
@@ -70,9 +67,9 @@ for line in sys.stdin:
             if carries(pair, stance, heights):
                 held = [x for x in (f"{joint.split('_')[0]}_{part}" for part in ("foot", "toes")) if x in over]
                 own = min(sole_drift(pair, Stance(x, start, stop)).max(0).min() for x in held)
-                if job["level"]:  # as the judge has it: no farther than from the source's own path
-                    p, q = (f[joint][start:stop][:, [0, 2]] for f in (source, over))
-                    own = min(own, np.linalg.norm(q - np.median(q, 0) - p + np.median(p, 0), axis=1).max())
+                # as the judge has it: no farther than from the source's own path
+                p, q = (f[joint][start:stop][:, [0, 2]] for f in (source, over))
+                own = min(own, np.linalg.norm(q - np.median(q, 0) - p + np.median(p, 0), axis=1).max())
                 drifts.append((float(1000 * own), joint, int(start), int(stop)))
                 sways.append(foot_sway(pair, stance))
     sways = [angle for angle in sways if np.isfinite(angle)]
@@ -112,7 +109,7 @@ class Judge:
             [python, str(program), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def ask(self, result: Result, level: Motion | None) -> dict:
+    def ask(self, result: Result, level: Motion) -> dict:
         """Return the figures of a result."""
         work, character = self._work, result.character
         ground = as_ground(result.ground)
@@ -120,12 +117,11 @@ class Judge:
         files = {name: str(work / name) for name in ("result.glb", "level.glb", "ground.npz", "skin.npy")}
         Path(files["skin.npy"]).unlink(missing_ok=True)
         footplant.save(files["result.glb"], result.clip)
-        if level is not None:
-            footplant.save(files["level.glb"], Clip(level, character, name="level"))
+        footplant.save(files["level.glb"], Clip(level, character, name="level"))
         heights = {role: ground.height(places[:, roles[role], ::2]) for role in FEET if role in roles}
         np.savez(files["ground.npz"], **heights)  # type: ignore[arg-type]
         job = {
-            "result": files["result.glb"], "level": files["level.glb"] if level is not None else None,
+            "result": files["result.glb"], "level": files["level.glb"],
             "ground": files["ground.npz"], "skin": files["skin.npy"] if character.skin is not None else None,
             "frames": len(result.motion), "dt": 1.0 / result.motion.fps,
             "roles": {role: character.skeleton.names[roles[role]] for role in roles.joints},
@@ -175,15 +171,15 @@ def main() -> None:
                 for ground_name, ground in chosen(GROUNDS, options.grounds).items():
                     result = footplant.terrain(clip, ground, target=target)
                     level = result.unsolved.motion if result.unsolved is not None else clip.motion
-                    same = len(level) == len(result.motion)
-                    found = judge.ask(result, level if same else None)
+                    found = judge.ask(result, level)
                     rows[f"{clip_name}, {to_name}, {ground_name}"] = found
                     print(f"{clip_name}, {to_name}, {ground_name}".ljust(40), line(found), flush=True)
     total, over = (sum(found[key] for found in rows.values()) for key in ("stances", "over_1"))
     print(f"\n{total} stances, {over} over 1 mm, worst {max(found['worst'][0] for found in rows.values()):.2f} mm")
     for key in ("turn", "accel_peak_ratio", "jerk_ratio", "depth"):
         values = [found[key] for found in rows.values() if key in found]
-        print(f"{key:18} {len(values):4}", " ".join(f"{q:7.2f}" for q in np.percentile(values, [50, 90, 100])))
+        if values:
+            print(f"{key:18} {len(values):4}", " ".join(f"{q:7.2f}" for q in np.percentile(values, [50, 90, 100])))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
 
