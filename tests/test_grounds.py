@@ -157,9 +157,9 @@ def test_invalid_names_are_reported(text, words):
 def test_stepping_stones_are_level_with_the_banks_of_a_deep_ditch():
     ground = load_ground("stones:0.4:0.3:5:0:3:1:90", COURSE)
     # 90° to the left of +z is +x; the ditch begins after 1 m, its three stones are 0.7 m apart
-    x = np.array([0.9, 1.05, 1.25, 1.35, 1.65, 1.75, 2.1, 2.7, 3.1, 3.35])
+    x = np.array([0.9, 1.05, 1.25, 1.35, 1.65, 1.75, 2.1, 2.55, 2.9, 3.25, 3.45])
     deep = -SETTINGS.stones_depth * COURSE.height
-    expected = [0.0, deep, deep, 0.0, 0.0, deep, 0.0, deep, 0.0, 0.0]
+    expected = [0.0, deep, deep, 0.0, 0.0, deep, 0.0, deep, 0.0, deep, 0.0]
     assert np.allclose(ground.height(np.stack([x, np.zeros_like(x)], axis=1)), expected)
     assert ground.height(np.array([1.5, 0.19])) == 0.0
     assert ground.height(np.array([1.5, 0.21])) == pytest.approx(deep)
