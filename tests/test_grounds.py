@@ -185,7 +185,7 @@ def test_beams_stand_on_the_ground_or_bridge_a_ditch():
 
 def test_grounds_for_planned_steps_are_refused_where_none_are_planned():
     for text in ("stones:0.4:0.3", "beam:0.2:0.15"):
-        with pytest.raises(FormatError, match="need steps that are planned, as footplant terrain does"):
+        with pytest.raises(FormatError, match="must be planned, as footplant terrain does"):
             load_ground(text, COURSE, planned=False)
     assert isinstance(load_ground("stairs:0.17:0.3", COURSE, planned=False), grounds.Stairs)
 

@@ -158,7 +158,7 @@ def named_ground(
     """
     name, _, rest = text.partition(":")
     if not planned and name in NEED_PLANS:
-        raise FormatError(f"{name} need steps that are planned, as footplant terrain does; not here", path=text)
+        raise FormatError("steps on stones and beams must be planned, as footplant terrain does; not here", path=text)
     if name == MOVING:
         kind, plus, base_text = rest.partition("+")
         make = under or (lambda text: named_ground(text, course))
