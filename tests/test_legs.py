@@ -253,6 +253,40 @@ def test_the_pelvis_tilts_where_one_foot_stands_higher():
         assert rotation.angle(after.rotations[:, roles[role]], before.rotations[:, roles[role]]).max() < 1e-6
 
 
+def test_the_trunk_leans_to_a_planted_hand_that_is_out_of_reach_and_the_head_stays_level():
+    """A hand is planted 6 cm out of reach below a bent body: shoulders come down by a lean, hips hardly move."""
+    character, motion = walk().character, standing()
+    roles, rotations = character.require_roles(), np.array(motion.rotations)
+    bend = rotation.exp(np.array([1.4, 0.0, 0.0]))
+    rotations[:, roles["spine"]] = rotation.multiply(bend, rotations[:, roles["spine"]])
+    motion = motion.like(motion.root, rotations, motion.offsets)
+    before, palm = Kinematics(motion), character.contacts["left_palm"]
+    shoulder = before.positions[0, roles["left_upper_arm"]]
+    arm = before.positions[0, [roles[f"left_{part}"] for part in ("upper_arm", "lower_arm", "hand")]]
+    length = np.linalg.norm(np.diff(arm, axis=0), axis=1).sum()
+    wrist = shoulder - [0.0, length + 0.06, 0.0]
+    place = wrist + (before.point(palm) - before.positions[:, roles["left_hand"]])[0]
+    feet = tuple(
+        Footplant(point=point, frames=range(30), place=before.point(point)[0])
+        for name, point in character.contacts.items()
+        if name.endswith(("heel", "ball"))
+    )
+    hand = Footplant(point=palm, frames=range(30), place=place)
+    after = Kinematics(plant_feet(motion, character, feet, FLOOR, palms=(hand,)).motion)
+    reach = np.linalg.norm(after.positions[:, roles["left_upper_arm"]] - wrist, axis=1)
+    assert reach.max() < length
+    assert errors(after.motion, feet) < 1e-6
+    turned = rotation.angle(after.rotations, before.rotations)
+    assert turned[:, roles["left_upper_arm"]].min() > np.radians(3.0)
+    assert turned[:, roles["head"]].max() < 1e-6
+    moved = after.positions[:, roles["hips"]] - before.positions[:, roles["hips"]]
+    assert np.linalg.norm(moved, axis=1).max() < 0.04
+    # nobody leans for a hand within reach
+    near = replace(hand, place=np.add(place, (0.0, 0.2, 0.0)))
+    same = Kinematics(plant_feet(motion, character, feet, FLOOR, palms=(near,)).motion)
+    assert rotation.angle(same.rotations, before.rotations)[:, roles["left_upper_arm"]].max() < 1e-6
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_a_joint_is_clamped_to_its_limits_or_to_what_it_had(seed):

@@ -26,7 +26,7 @@ from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.quality.balance import zero_moment_points
 from footplant.skeleton import Character
 from footplant.solve.arms import ArmsResult
-from footplant.solve.body_above_ground import hip_heights, knee_rows
+from footplant.solve.body_above_ground import knee_rows, trunk_rows
 from footplant.solve.dynamics import Dynamics, Physics, dynamics_of
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Limb
@@ -90,17 +90,17 @@ class _Bounds:
     """Of thighs: hip joints are within their limits."""
     knees: Rows | None = None
     """Of shanks: knees are above the ground."""
-    high: NDArray | None = None
-    """(F,) least height of the middle of the hip joints: trunk and head are above the ground."""
+    high: Rows | None = None
+    """Of the hips: trunk and head are above the ground."""
 
     def further(
         self, posed: Kinematics, own: Motion, character: Character, legs: tuple[Limb, Limb], planted: NDArray,
-        ground: Ground, other_body: bool,
+        ground: Ground, other_body: bool, pitches: NDArray,
     ) -> tuple[_Bounds, bool]:  # fmt: skip
         """Return these rows and those that a solution asks for, and whether it asks for any but of swinging ankles.
 
         own: the reference motion, whose own excess over limits is allowed. planted: (2, F). other_body: whether the
-        reference was recorded on another body, which may be thinner.
+        reference was recorded on another body, which may be thinner. pitches: (F,) radians; of the solution's trunk.
         """
         apart = knees = high = None
         # what the knee can turn instead is asked of nobody else
@@ -111,15 +111,14 @@ class _Bounds:
         if other_body:
             apart = legs_apart(posed, character, legs, planted[0] & planted[1])
             knees = knee_rows(posed, character, legs, planted, ground)
-            high = hip_heights(posed, character, legs, ground)
+            high = trunk_rows(posed, character, legs, ground, pitches)
         within = self.within
         for side in SIDES:
             rows = _beyond_limits(own, posed, character, side, None if within is None else within.get(side))
             if rows is not None:
                 within = {**(within or {}), side: rows}
-        highest = high if self.high is None else self.high if high is None else np.maximum(self.high, high)
         beside, raised = _replaced(self.apart, apart), _replaced(self.knees, knees)
-        found = _Bounds(within, beside, shanks, thighs, raised, highest)
+        found = _Bounds(within, beside, shanks, thighs, raised, _replaced(self.high, high))
         return found, lean or lift or not (apart is None and knees is None and high is None)
 
 
@@ -127,11 +126,12 @@ UNBOUNDED = _Bounds()
 
 
 def _replaced(rows: Rows | None, further: Rows | None) -> Rows | None:
-    """Return rows (directions, least extents), with further ones instead of them where something more is asked."""
+    """Return rows (how, least extents), with further ones instead of them where something more is asked."""
     if rows is None or further is None:
         return further if rows is None else rows
     more = np.isfinite(further[1])
-    return np.where(more[..., None], further[0], rows[0]), np.where(more, further[1], rows[1])
+    beside = more if further[0].ndim == more.ndim else more[..., None]
+    return np.where(beside, further[0], rows[0]), np.where(more, further[1], rows[1])
 
 
 def chosen_method(method: str | Method | None, *others: str, exact: bool = True) -> Method | None:
@@ -290,7 +290,7 @@ def plant_feet(
         dynamics = dynamics_of(Kinematics(toed), character, shifted, physics.part(span))
     for _ in range(ROUNDS):
         known = bounds.within
-        bounds, asked = bounds.further(posed, limited, character, legs, planted, ground, other_body)
+        bounds, asked = bounds.further(posed, limited, character, legs, planted, ground, other_body, found.pitches)
         settled = dynamics is None
         if dynamics is not None and found is not first and found.unknowns is not None:
             x, _, shift = found.unknowns

@@ -21,11 +21,11 @@ from footplant.kernels.banded import (
 )
 from footplant.kernels.quaternion import between, direction, multiply, rotate
 
-UNKNOWNS = 13
+UNKNOWNS = 14
 """Displacements of the hips (3), the left and right ankle (3 each), how far the pelvis' turn raises and advances the
-left hip joint (2), and the slack of the left and right knee."""
-TURN, SLACK = 9, 11
-"""Where the pelvis' turn and the slacks stand among them."""
+left hip joint (2), the slack of the left and right knee, and how far pelvis and trunk pitch about the hip joints."""
+TURN, SLACK, PITCH = 9, 11, 13
+"""Where the pelvis' turn, the slacks and the pitch stand among them."""
 
 
 LEANS, THIGH = 3, 1
@@ -72,7 +72,9 @@ class Asked(NamedTuple):
     held: NDArray
     """(2, F) bool; whether a hand is planted."""
     arms: NDArray
-    """(2, F, 3) metres; from the planted wrist to the shoulder."""
+    """(2, F, 3) metres; from the planted wrist to the middle of the hip joints."""
+    shoulders: NDArray
+    """(2, F, 3) metres; from there to the shoulder."""
     reach: NDArray
     """(2,) metres; largest length of the arms."""
     aside: NDArray
@@ -84,7 +86,9 @@ class Asked(NamedTuple):
     least: NDArray
     """(3, 2, F) least cosine between the bone, from ankle or hip joint to knee, and that direction."""
     high: NDArray
-    """(F,) metres; least vertical displacement of the hips: trunk and head are above the ground."""
+    """(n, F) metres; least vertical displacement of the hips without a pitch: trunk and head are above the ground."""
+    levers: NDArray
+    """(n, F) metres per radian of the pitch, by which it raises what is lowest of them."""
     moves: NDArray
     """(F, 3, 4) weight, still, lever and wanted of `banded.add_acceleration_row` for the displacement of the hips."""
 
@@ -96,6 +100,8 @@ class Weights(NamedTuple):
     hips: float
     turn: float
     """Per square radian of the pelvis' turn."""
+    pitch: float
+    """Per square radian of the trunk's pitch."""
     knee: float
     pull: float
     """Force of a planted hand that is out of reach."""
@@ -104,20 +110,20 @@ class Weights(NamedTuple):
     bound: float
     """Force of ankles and hip joints beyond their limits, and of a trunk in the ground."""
     bend: NDArray
-    """(13,) of second differences."""
+    """(14,) of second differences."""
     speed: NDArray
-    """(13,) of first differences."""
+    """(14,) of first differences."""
 
 
 class Room(NamedTuple):
     """Workspace."""
 
     square: NDArray
-    """(13, 13) equations of a frame; the lower triangle."""
+    """(14, 14) equations of a frame; the lower triangle."""
     right: NDArray
-    """(13,) their right-hand side."""
+    """(14,) their right-hand side."""
     band: Band
-    """Ankles are given where they are planted."""
+    """Ankles are given where they are planted, and the trunk's pitch where nothing asks for it."""
     index: NDArray
     """(9,) int64; unknowns of a row."""
     row: NDArray
@@ -133,11 +139,12 @@ class Room(NamedTuple):
     metres, weight, 0 where there was none, and how stiffly the leg was held."""
 
 
-def new_room(planted: NDArray) -> Room:
-    """Return workspace for frames in which ankles are planted (2, F) or not."""
+def new_room(planted: NDArray, pitches: bool) -> Room:
+    """Return workspace for frames in which ankles are planted (2, F) or not; pitches: whether the trunk may."""
     frames = planted.shape[1]
     given = np.zeros((frames, UNKNOWNS), bool)
     given[:, 3:9] = np.repeat(planted.T, 3, axis=1)
+    given[:, PITCH] = not pitches
     return Room(
         np.empty((UNKNOWNS, UNKNOWNS)), np.empty(UNKNOWNS), band_room(frames, UNKNOWNS, given), np.empty(9, np.int64),
         np.empty(9), np.empty((2, 3)), np.empty((3, 3)), np.empty((6, 3)), np.zeros((LEANS, 2, frames, 6)),
@@ -363,6 +370,21 @@ def _add_stiffness(square, right, first, turns, stiff, pulled):
 
 
 @uncounted_jit
+def _pitched(across, angle, vector, out, slope):
+    """Write a vector (3,) turned by an angle about the line of the hip joints, (3,), and its derivative (3,) by it."""
+    ax, ay, az = across[0], across[1], across[2]
+    scale = 1.0 / max(math.sqrt(ax * ax + ay * ay + az * az), 1e-12)
+    ax, ay, az = ax * scale, ay * scale, az * scale
+    c, s = math.cos(angle), math.sin(angle)
+    x, y, z = vector[0], vector[1], vector[2]
+    along = ax * x + ay * y + az * z
+    px, py, pz = x - along * ax, y - along * ay, z - along * az
+    qx, qy, qz = ay * z - az * y, az * x - ax * z, ax * y - ay * x
+    out[0], out[1], out[2] = along * ax + c * px + s * qx, along * ay + c * py + s * qy, along * az + c * pz + s * qz
+    slope[0], slope[1], slope[2] = c * qx - s * px, c * qy - s * py, c * qz - s * pz
+
+
+@uncounted_jit
 def _equations(reference, asked, weights, slopes, closed, x, f, room):
     """Write the equations of one frame but for differences between frames; arguments: see `step`."""
     square, right, index, row, turns, stiff = room.square, room.right, room.index, room.row, room.turns, room.stiff
@@ -376,11 +398,13 @@ def _equations(reference, asked, weights, slopes, closed, x, f, room):
         half += reference.across[f, i] * reference.across[f, i]
     for i in range(2):
         square[TURN + i, TURN + i] += weights.turn / max(half, 1e-9)
-    low = asked.high[f] - x[f, 1]
-    if closed and low > 0.0:
-        weight = min(BOUND, weights.bound / low)
-        square[1, 1] += weight
-        right[1] += weight * asked.high[f]
+    square[PITCH, PITCH] += weights.pitch
+    index[0], index[1], row[0] = 1, PITCH, 1.0
+    for n in range(asked.high.shape[0]):
+        row[1] = asked.levers[n, f]
+        low = asked.high[n, f] - x[f, 1] - row[1] * x[f, PITCH]
+        if closed and low > 0.0:
+            _add(square, right, index, row, 2, min(BOUND, weights.bound / low), asked.high[n, f])
     # legs beside each other; where both feet are planted, nothing can move them
     if not (asked.planted[0, f] and asked.planted[1, f]):
         between = 0.0
@@ -464,24 +488,27 @@ def _equations(reference, asked, weights, slopes, closed, x, f, room):
         _add_stiffness(square, right, first, turns, stiff, pulled)
         # a planted hand must stay within reach of its shoulder
         if closed and asked.held[s, f]:
+            _pitched(reference.across[f], x[f, PITCH], asked.shoulders[s, f], apart, pulled)
             length = 0.0
             for i in range(3):
-                leg[i] = asked.arms[s, f, i] + x[f, i]
+                leg[i] = asked.arms[s, f, i] + x[f, i] + apart[i]
                 length += leg[i] * leg[i]
             length = max(math.sqrt(length), 1e-9)
             if length > asked.reach[s]:
-                at = 0.0
+                index[3], row[3], at = PITCH, 0.0, 0.0
                 for i in range(3):
                     row[i] = leg[i] / length
+                    row[3] += row[i] * pulled[i]
                     at += row[i] * x[f, i]
+                at += row[3] * x[f, PITCH]
                 # with a bounded force: a hand that no leg can bring near drags no body along
                 weight = min(BOUND, weights.pull / (length - asked.reach[s]))
-                _add(square, right, index, row, 3, weight, at - (length - asked.reach[s]))
+                _add(square, right, index, row, 4, weight, at - (length - asked.reach[s]))
 
 
 @uncounted_jit
 def step(reference, asked, weights, slopes, closed, x, room, out):
-    """Write the unknowns (F, 13) after one Gauss–Newton step from x (F, 13); return False if the system is singular.
+    """Write the unknowns (F, 14) after one Gauss–Newton step from x (F, 14); return False if the system is singular.
 
     closed: whether legs must close; without that, hips and ankles of a first guess follow from the plants alone.
     """
@@ -490,6 +517,7 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
         for s in range(2):
             for i in range(3):
                 out[f, 3 + 3 * s + i] = asked.places[s, f, i]
+        out[f, PITCH] = 0.0
     start = 0
     band.values[:] = 0.0
     for f in range(frames):
@@ -617,11 +645,11 @@ def _smallest():
     )  # fmt: skip
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1, 3)), np.zeros((2, 1)),
-        np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.ones(2), np.zeros((1, 3)), np.zeros(1),
-        np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros(1), np.zeros((1, 3, 4)),
+        np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1, 3)), np.ones(2), np.zeros((1, 3)), np.zeros(1),
+        np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((1, 3, 4)),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
-    return reference, asked, weights, new_room(asked.planted)
+    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    return reference, asked, weights, new_room(asked.planted, True)
 
 
 def _step():

@@ -1,4 +1,4 @@
-"""Trunk, head and knees above the ground: how high hips must be, and how far a shank must rise."""
+"""Trunk, head and knees above the ground: how high hips must be for a pitch, and how far a shank must rise."""
 
 from __future__ import annotations
 
@@ -21,24 +21,57 @@ LEFT = 0.003
 """Metres of depth that ask for nothing: a shell is that accurate."""
 
 
-def hip_heights(kinematics: Kinematics, character: Character, legs: Sequence[Limb], ground: Ground) -> NDArray | None:
-    """Return the least height (F,) of the middle of the hip joints at which trunk and head are above the ground.
+FAR = 0.5
+"""Share of the trunk's reach from the hips beyond which a point of it counts as far: near and far ones have a row each,
+so that a pitch that raises one does not lower the other unseen."""
 
-    Metres, −∞ where nothing is asked; None: they are above it.
+
+def trunk_rows(
+    kinematics: Kinematics, character: Character, legs: Sequence[Limb], ground: Ground, pitches: NDArray
+) -> Rows | None:
+    """Return how high hips must be for the trunk, near and far from them, and the head to be above the ground.
+
+    Levers and heights (3, F), metres: the middle of the hip joints must be no lower than height − lever · pitch; −∞
+    where nothing is asked. Where one of the three is in the ground, the others have rows, too. pitches: (F,) radians
+    about the line of the hip joints, with which the pose was made. None: all are above the ground.
     """
-    shell, deepest = BodyShell.of(character), np.zeros(len(kinematics.motion))
-    for group in (GROUPS.index("trunk"), GROUPS.index("head")):
-        at = kinematics.positions[:, int(shell.anchors[group])]
-        low = np.flatnonzero(at[:, 1] - shell.reaches[group] < ground.height(at[:, ::2]))
-        first, last = (int(shell.clusters[shell.groups[number]]) for number in (group, group + 1))
-        if len(low) and last > first:
-            places = _posed(kinematics, shell, low, first, last)
-            depth = ground.height(places[..., ::2]) - places[..., 1]
-            deepest[low] = np.maximum(deepest[low], depth.max(axis=1))
-    if not (deepest > LEFT).any():
+    shell, positions, frames = BodyShell.of(character), kinematics.positions, len(kinematics.motion)
+    upper = positions[:, [leg.upper for leg in legs]]
+    middle, across = upper.mean(axis=1), upper[:, 0] - upper[:, 1]
+    across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
+    groups, low = [GROUPS.index(name) for name in ("trunk", "head")], np.zeros(frames, bool)
+    for group in groups:
+        at = positions[:, int(shell.anchors[group])]
+        low |= at[:, 1] - shell.reaches[group] < ground.height(at[:, ::2])
+    rows = np.flatnonzero(low)
+    if not len(rows):
         return None
-    middle = 0.5 * (kinematics.positions[:, legs[0].upper, 1] + kinematics.positions[:, legs[1].upper, 1])
-    return np.where(deepest > LEFT, middle + deepest, -np.inf)
+    depths, levers = np.full((3, len(rows)), -np.inf), np.zeros((3, len(rows)))
+    middle, across, each = middle[rows], across[rows], np.arange(len(rows))
+    for group in groups:
+        first, last = (int(shell.clusters[shell.groups[number]]) for number in (group, group + 1))
+        if last <= first:
+            continue
+        places = _posed(kinematics, shell, rows, first, last)
+        depth, arm = ground.height(places[..., ::2]) - places[..., 1], places - middle[:, None]
+        if group == groups[1]:
+            # the head keeps its world rotation: it is carried by its joint
+            deepest, carried = depth.argmax(axis=1), positions[rows, int(shell.anchors[group])] - middle
+            depths[2], levers[2] = depth[each, deepest], rotation.cross(across, carried)[:, 1]
+            continue
+        away = np.linalg.norm(arm, axis=2)
+        far = away > FAR * away.max(axis=1, keepdims=True)
+        for row, part in enumerate((~far, far)):
+            own = np.where(part, depth, -np.inf)
+            deepest = own.argmax(axis=1)
+            depths[row], levers[row] = own[each, deepest], rotation.cross(across, arm[each, deepest])[:, 1]
+    asked = (depths > LEFT).any(axis=0)
+    if not asked.any():
+        return None
+    heights, turned = np.full((3, frames), -np.inf), np.zeros((3, frames))
+    rows, levers = rows[asked], levers[:, asked]
+    turned[:, rows], heights[:, rows] = levers, middle[asked, 1] + depths[:, asked] + levers * pitches[rows]
+    return turned, heights
 
 
 def knee_rows(
