@@ -79,10 +79,21 @@ def test_a_held_ankle_is_as_high_as_each_frame_needs_and_does_not_jump():
     needed = np.interp(np.arange(frames), [12.0, 19.0], [0.1, 0.13])
     places = np.tile([0.0, 0.1, 0.0], (frames, 1))
     foot = FootCurve(rotation.identity(frames), planted, places, lambda at: needed)
-    held = _with_still_ankle(foot, still, np.zeros((frames, 3)))
+    held = _with_still_ankle(foot, still, np.zeros((frames, 3)), 3)
     assert held.planted[:20].all()
     assert (held.places[:20, 1] >= needed[:20] - 1e-12).all()
     assert np.abs(np.diff(held.places[:20, 1])).max() < 0.005
+
+
+@pytest.mark.parametrize(("gap", "stays"), [(0, True), (3, True), (5, False)])
+def test_a_held_ankle_is_where_a_plant_a_few_frames_beside_it_is(gap, stays):
+    frames, still = 30, np.zeros(30, bool)
+    still[10 + gap : 20] = True
+    planted, places = np.arange(frames) < 10, np.tile([0.2, 0.1, 0.0], (frames, 1))
+    foot = FootCurve(rotation.identity(frames), planted, places, lambda at: np.full(frames, 0.1))
+    held = _with_still_ankle(foot, still, np.tile([0.25, 0.1, 0.0], (frames, 1)), 3)
+    assert not held.planted[10 : 10 + gap].any()
+    np.testing.assert_allclose(held.places[10 + gap : 20, 0], 0.2 if stays else 0.25)
 
 
 @pytest.mark.parametrize("fps", [30.0, 120.0])

@@ -340,19 +340,24 @@ def _curves(
         for side in SIDES
     )
     if stand is not None:
-        left, right = (_with_still_ankle(foot, *own) for foot, own in zip((left, right), stand))
+        near = max(1, round(LEG_SETTINGS.ankle_time * motion.fps))
+        left, right = (_with_still_ankle(foot, *own, near) for foot, own in zip((left, right), stand))
     return left, right
 
 
-def _with_still_ankle(foot: FootCurve, still: NDArray, ankles: NDArray) -> FootCurve:
+def _with_still_ankle(foot: FootCurve, still: NDArray, ankles: NDArray, near: int) -> FootCurve:
     """Return the curve of a foot whose ankle is held where it is still, too: where a plant beside has it, or at a mean.
 
-    ankles: (F, 3) metres, of an earlier solution.
+    ankles: (F, 3) metres, of an earlier solution. near: most frames between it and a plant beside it, in which a
+    foot goes nowhere.
     """
     still = still & ~foot.planted
     places, lowest = np.array(foot.places), foot.lowest(ankles)
     for start, end in runs(still):
-        beside = [foot.places[n] for n in (start - 1, end) if 0 <= n < len(still) and foot.planted[n]]
+        first = max(start - near - 1, 0)
+        before = first + np.flatnonzero(foot.planted[first:start])
+        after = end + np.flatnonzero(foot.planted[end : end + near + 1])
+        beside = [foot.places[n] for n in (*before[-1:], *after[:1])]
         places[start:end] = np.mean(beside or ankles[start:end], axis=0)
         # no higher than each frame's sole asks: one height for all of them would be a jump in the first
         places[start:end, 1] = np.maximum(places[start, 1], lowest[start:end])
