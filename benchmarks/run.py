@@ -29,10 +29,10 @@ BASELINE = FOLDER / "baseline.json"
 SUPPORT = {"run", "timing", "papers/run"}
 STUDIES = {
     "ablation", "balance_walks", "batch_chaos", "batch_many", "batch_overhead", "compare_methods", "crowd_changes",
-    "doors", "drags", "drive_scripts", "flights", "footstep_edits", "gait_against_capture", "golden", "judge_agreement",
-    "live_decoders", "live_soak", "live_wire", "loss_table", "many_pairs", "markers_accuracy", "puppet_constants",
-    "puppet_measures", "puppet_published", "puppet_touches", "repair_quality", "retarget_quality", "robots_mujoco",
-    "stairs_against_capture", "stances", "structure", "terrain_judged", "terrain_walks",
+    "doors", "drags", "drive_scripts", "flights", "footstep_edits", "gait_against_capture", "golden", "graph_walks",
+    "judge_agreement", "live_decoders", "live_soak", "live_wire", "loss_table", "many_pairs", "markers_accuracy",
+    "puppet_constants", "puppet_measures", "puppet_published", "puppet_touches", "repair_quality", "retarget_quality",
+    "robots_mujoco", "stairs_against_capture", "stances", "structure", "terrain_judged", "terrain_walks",
 }  # fmt: skip
 """Measured when something changes what they measure, by their own commands, and written down in the docs."""
 QUICK = (
