@@ -754,6 +754,14 @@ def test_steps_go_aside_only_where_the_ground_falls_away_beside_the_path(narrow)
     assert not any("go aside" in note for note in told)
 
 
+@pytest.mark.parametrize(("ground", "aside"), [("slope:12:90", False), ("noise:3", False), ("beam:0.2:0.15", True)])
+def test_steps_go_aside_for_edges_along_the_path_and_not_for_slopes(walk, ground, aside):
+    result = footplant.terrain(walk, ground)
+    assert any("go aside" in note for note in result.report.notes) == aside
+    if not aside:
+        assert len(result.motion) == len(walk.motion)
+
+
 def test_steps_before_stones_that_nobody_reaches_are_told(walk):
     told = footplant.terrain(walk, "stones:0.4:0.3:0:0:3:20").report.notes
     assert any("no step reaches uneven ground" in note for note in told)

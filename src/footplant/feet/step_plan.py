@@ -81,9 +81,9 @@ class StepPlanSettings:
     """Leg lengths; the highest step that can be climbed (Warren 1984). Where steps go aside, higher edges are
     avoided."""
     flank: float = 0.12
-    """Body heights along the path for which the ground beside it is higher or lower, from which on steps go aside."""
-    beside: tuple[float, ...] = (0.06, 0.1, 0.2)
-    """Body heights from the path at which the ground beside it is looked at."""
+    """Body heights along the path for which an edge runs beside it, from which on steps go aside."""
+    wander: float = 0.06
+    """Metres by which such an edge may come nearer or go away: those of stairs that are climbed askew do by more."""
     aside: float = 0.2
     """Body heights by which a step goes aside at most."""
     aside_spacing: float = 0.02
@@ -416,16 +416,15 @@ def _edges(curve: Curve, character: Character, ground: Ground) -> NDArray:
 
 
 def _is_flanked(curve: Curve, character: Character, ground: Ground) -> bool:
-    """Return whether the ground beside a path is higher or lower than under it for longer than a foot."""
+    """Return whether an edge runs beside a path, where steps may go, for longer than a foot: no slope is one."""
+    from scipy.ndimage import maximum_filter1d
+
     settings = STEP_PLAN_SETTINGS
-    beside = np.array(settings.beside) * character.height
-    middle, *others = _along(curve, np.concatenate([[0.0], beside, -beside]), ground)
-    least = settings.flank * character.height / EDGE_SPACING
-    return any(
-        end - start > least
-        for heights in others
-        for start, end in runs(np.abs(heights - middle) > settings.edge * character.height)
-    )
+    reach, least = settings.aside * character.height, settings.flank * character.height / EDGE_SPACING
+    heights = _along(curve, np.arange(-reach, reach + EDGE_SPACING, EDGE_SPACING), ground)
+    edges = np.abs(np.diff(heights, axis=0)) > settings.edge * character.height
+    near = maximum_filter1d(edges.astype(np.uint8), 1 + 2 * round(settings.wander / EDGE_SPACING), axis=0) > 0
+    return any(end - start > least for row in near for start, end in runs(row))
 
 
 def _along(curve: Curve, beside: NDArray, ground: Ground) -> NDArray:
