@@ -139,12 +139,12 @@ class Room(NamedTuple):
     metres, weight, 0 where there was none, and how stiffly the leg was held."""
 
 
-def new_room(planted: NDArray, pitches: bool) -> Room:
-    """Return workspace for frames in which ankles are planted (2, F) or not; pitches: whether the trunk may."""
+def new_room(planted: NDArray, may_pitch: bool) -> Room:
+    """Return workspace for frames in which ankles are planted (2, F) or not. may_pitch: whether the trunk may."""
     frames = planted.shape[1]
     given = np.zeros((frames, UNKNOWNS), bool)
     given[:, 3:9] = np.repeat(planted.T, 3, axis=1)
-    given[:, PITCH] = not pitches
+    given[:, PITCH] = not may_pitch
     return Room(
         np.empty((UNKNOWNS, UNKNOWNS)), np.empty(UNKNOWNS), band_room(frames, UNKNOWNS, given), np.empty(9, np.int64),
         np.empty(9), np.empty((2, 3)), np.empty((3, 3)), np.empty((6, 3)), np.zeros((LEANS, 2, frames, 6)),

@@ -375,8 +375,8 @@ def solve_legs(
     width = max(float(np.linalg.norm(reference.across, axis=1).mean()), 1e-3)
     weights = _weights(settings, float(reference.bones.sum(axis=2).mean()), width, fps)
     slopes, held = np.zeros((2, frames)), _held_arms(kinematics, character, legs, hands, shift, settings)
-    pitches = high is not None or bool(held[0].any())
-    room = kernel.new_room(planted, pitches)
+    may_pitch = high is not None or bool(held[0].any())
+    room = kernel.new_room(planted, may_pitch)
     asked_for = high is not None or dynamics is not None or any(rows is not None for rows in lean)
     if not asked_for and not planted.any() and not hands and (signed > -settings.softness).all():
         lowest = np.array([foot.lowest(own) - own[:, 1] for foot, own in zip(feet, ankles)])
@@ -432,7 +432,7 @@ def solve_legs(
     kernel.turned_hips(reference, x, turned)
     turns = rotation.between(reference.across, reference.across + turned)
     pitch = None
-    if pitches:
+    if may_pitch:
         unit = reference.across / np.maximum(np.linalg.norm(reference.across, axis=1, keepdims=True), 1e-9)
         pitch = rotation.exp(x[:, kernel.PITCH, None] * unit)
     root = motion.root + shift + x[:, :3] + _turn_trunk(kinematics, character, legs, turns, pitch, rotations)
@@ -474,7 +474,7 @@ def _turn_trunk(
     kinematics: Kinematics, character: Character, legs: tuple[Limb, Limb], turns: NDArray, pitch: NDArray | None,
     rotations: NDArray,
 ) -> NDArray:  # fmt: skip
-    """Lean the trunk and turn the pelvis about the middle of its hip joints; return how far the root moves (F, 3).
+    """Pitch the trunk and turn the pelvis about the middle of its hip joints; return how far the root moves (F, 3).
 
     pitch: (F, 4) of the whole trunk in the world, or None. turns: (F, 4) of the pelvis alone after that. rotations:
     (F, J, 4) local ones, of which those of the pelvis and of what hangs on it, legs apart, are written.
@@ -558,8 +558,8 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     direction = 1.0 / length**2
     counts = [3, 6, 2, 2, 1]
     own = np.repeat([direction, direction, settings.turn / width**2, settings.knee, settings.pitch], counts)
-    hips, knee, pitch = settings.hips_time, settings.knee_time, settings.pitch_time
-    seconds = np.repeat([hips, settings.ankle_time, hips, knee, pitch], counts)
+    own_times = settings.hips_time, settings.ankle_time, settings.hips_time, settings.knee_time, settings.pitch_time
+    seconds = np.repeat(own_times, counts)
     times = np.maximum(seconds * fps, settings.least_frames)
     pull, push, bound = (direction * force for force in (2.0 * settings.arm_pull, settings.legs_push, settings.push))
     hips, bend, speed = settings.hips * direction, own * times**4, 2.0 * own * times**2
