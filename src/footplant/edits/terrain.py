@@ -250,7 +250,9 @@ def _reach_notes(footings: Sequence[Footing], level: Ground, ground: Ground, hei
     around = BESIDE * height * direction(np.arange(8) * 0.25 * np.pi)
     if float(np.ptp(ground.height(under[:, None, ::2] + around), axis=1).max()) > ON_LEVEL:
         return []
-    return ["no step reaches uneven ground: put it under the path (a ground from a file: --ground-at X,Z)"]
+    return [
+        "no step reaches uneven ground: put it under the path (START and HEADING of stones and beams, --ground-at X,Z of a file)"
+    ]
 
 
 def _plan_notes(plan: StepPlan | None, before: Clip, after: Clip) -> list[str]:
