@@ -251,7 +251,8 @@ def _reach_notes(footings: Sequence[Footing], level: Ground, ground: Ground, hei
     if float(np.ptp(ground.height(under[:, None, ::2] + around), axis=1).max()) > ON_LEVEL:
         return []
     return [
-        "no step reaches uneven ground: put it under the path (START and HEADING of stones and beams, --ground-at X,Z of a file)"
+        "no step reaches uneven ground: put it under the path "
+        "(START and HEADING of stones and beams, --ground-at X,Z of a file)"
     ]
 
 
