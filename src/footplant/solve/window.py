@@ -239,7 +239,7 @@ def _fitted(
         change = (posed - part[at]).reshape(len(frames), -1)
         bump = _spread(change, frames, rows, center, knot, level).reshape(len(rows), -1, 3) * shares
         near = [*constraints, *_as_reached(pins, Kinematics(posed, frames), knot / part.fps)]
-        part = _restored(part, part + bump, rows, restoring, near, knot)
+        part = _restored(part, part + bump, rows, at, restoring, near, knot)
         kinematics, before = Kinematics(part[at], frames), left
         left = max(float(errors(pin, kinematics)[1].max(initial=0.0)) for pin in pins)
         if left <= DRAG_TOLERANCE or left > NEARER * before:
@@ -248,7 +248,13 @@ def _fitted(
 
 
 def _restored(
-    before: Motion, part: Motion, rows: NDArray, ik: Numeric, constraints: Sequence[Constraint], knot: float
+    before: Motion,
+    part: Motion,
+    rows: NDArray,
+    at: NDArray,
+    ik: Numeric,
+    constraints: Sequence[Constraint],
+    knot: float,
 ) -> Motion:
     """Return displaced frames with constraints restored, by splines as far as these can.
 
@@ -263,7 +269,9 @@ def _restored(
             break
         needed = (solved - part).reshape(len(rows), -1)
         spline = fit_spline(rows, needed, spacing, float(rows[0]), float(rows[-1]))
-        part = part + spline(rows).reshape(len(rows), -1, 3)
+        bend = spline(rows)
+        bend -= fit_spline(rows[at], (bend - needed)[at], spacing, float(rows[0]), float(rows[-1]))(rows)
+        part = part + bend.reshape(len(rows), -1, 3)
         solved = ik.solve(part, constraints, frames=rows).motion
     return solved
 
