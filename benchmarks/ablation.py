@@ -117,7 +117,6 @@ VARIANTS: dict[str, Callable | None] = {
     "planted hands up to full reach": leg_setting(arm_reach=1.0),
     "feet keep their roll": foot_setting(most_roll=0.0),
     "time constant of foot rotation halved": foot_setting(turn_time=0.03),
-    "no crossfade between heel and ball": foot_setting(crossfade=0.0),
     "free end of a pivoting foot may penetrate": foot_setting(rounds=0),
     "no residual penetration allowed": foot_setting(depth=0.0),
     "penetrating plants released without easing": foot_setting(settle=0.0),

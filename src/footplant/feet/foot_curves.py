@@ -46,8 +46,6 @@ class FootSettings:
     """τ, seconds: time over which a foot turns to lie on its plants, no less than `LegSettings.least_frames`. With
     0.12, 0.09 and 0.06, standing feet of 32 pairs turn by 5.0°, 4.3° and 2.7° at the 90th percentile, jerk there is
     1.05, 1.05 and 1.06 times the source's, and the highest acceleration 1.90, 1.72 and 1.51 times."""
-    crossfade: float = 0.05
-    """Seconds over which the ankle goes over from hanging on one plant to hanging on the other."""
     most_roll: float = math.radians(25.0)
     """Radians; a sole that the reference rolls sideways by less lies flat, one that is rolled by more keeps the
     rest. With 12°, soles of 39 pairs are tilted by 4.9° at the 90th percentile where the source's foot is low over
@@ -125,7 +123,7 @@ def foot_curve(
     turning = under_ankle(character, side)
     if turning is not None:
         ends["sole"] = turning[0]
-    held = {part: _held(plants, point, frames, fps, settings.crossfade) for part, point in ends.items()}
+    held = {part: _held(plants, point, frames) for part, point in ends.items()}
     given = {} if allowed is None else {name: broadcast(depth, (frames,), name) for name, depth in allowed.items()}
     depths = {
         part: np.broadcast_to(np.minimum(given.get(f"{side}_{part}", 0.0), -settings.depth), frames) for part in points
@@ -135,13 +133,13 @@ def foot_curve(
         kinematics, character, side, reference, arms, held, ground, depths, within, levelled, edges, settings
     )
     places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)
-    total = np.sum([share for _, share in held.values()], axis=0)
-    for part, (place, share) in held.items():
-        on, point = share > 0.0, ends[part]
+    holding = np.sum([on for _, on in held.values()], axis=0)
+    for part, (place, on) in held.items():
+        point = ends[part]
         if on.any() and point is not None:
             arm = arms[part] if part in arms else rotation.rotate(back, kinematics.point(point) - ankles)
             goal = place[on] - rotation.rotate(turned[on], arm[on])
-            places[on] += (share[on] / total[on])[:, None] * goal
+            places[on] += goal / holding[on][:, None]
             planted |= on
     below = np.array([rotation.rotate(turned, arm) for part, arm in arms.items() if part in parts])
     deep = np.array([depths[part] for part in arms if part in parts])
@@ -200,25 +198,17 @@ def _beside(planted: NDArray, depth: NDArray, width: int) -> NDArray:
     return allowed
 
 
-def _held(
-    plants: Sequence[Footplant], point: Point | None, frames: int, fps: float, crossfade: float
-) -> tuple[NDArray, NDArray]:
-    """Return the places (F, 3) at which a point is planted, and how far inside its plant a frame is (F,), 0 to 1."""
-    places, shares = np.zeros((frames, 3)), np.zeros(frames)
-    width = max(1, round(crossfade * fps))
+def _held(plants: Sequence[Footplant], point: Point | None, frames: int) -> tuple[NDArray, NDArray]:
+    """Return the places (F, 3) at which a point is planted, and in which frames it is (F,)."""
+    places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)
     for plant in plants:
         if plant.point != point or plant.place is None or not plant.frames:
             continue
         own = np.asarray(plant.frames)
         own = own[(own >= 0) & (own < frames)]
-        if not len(own):
-            continue
-        rise = np.full(len(own), width) if own[0] == 0 else own - own[0] + 1
-        fall = np.full(len(own), width) if own[-1] == frames - 1 else own[-1] - own + 1
-        share = np.minimum(np.minimum(rise, fall) / width, 1.0)
-        more = share > shares[own]
-        places[own[more]], shares[own[more]] = np.asarray(plant.place), share[more]
-    return places, shares
+        own = own[~planted[own]]
+        places[own], planted[own] = np.asarray(plant.place), True
+    return places, planted
 
 
 def _turned(
@@ -237,8 +227,8 @@ def _turned(
     frames, slow = len(reference), max(settings.turn_time * kinematics.motion.fps, LEG_SETTINGS.least_frames)
     foot = character.require_roles()[f"{side}_foot"]
     (heels, on_heel), (balls, on_ball) = held["heel"], held["ball"]
-    lying = (on_heel > 0.0) & (on_ball > 0.0)
-    turning = (held["sole"][1] > 0.0) & ~lying if "sole" in held else np.zeros(frames, bool)
+    lying = on_heel & on_ball
+    turning = held["sole"][1] & ~lying if "sole" in held else np.zeros(frames, bool)
     squares = np.tile(np.eye(3), (frames, 1, 1))
     vectors, sole, flat = np.zeros((frames, 3)), arms["ball"] - arms["heel"], None
     if lying.any():
@@ -262,7 +252,7 @@ def _turned(
     across = rotation.cross(rotation.rotate(reference, sole), rotation.AXES["y"])
     across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
     x = _smooth(squares, vectors, slow)
-    on_one = ((on_heel > 0.0) | (on_ball > 0.0)) & ~lying
+    on_one = (on_heel | on_ball) & ~lying
     if within is not None:
         free = ~(lying | turning) if edges else ~(lying | turning | on_one)
         limits = _Limits.of(reference, *within, free, np.where(on_one[:, None], across, 0.0), settings)
@@ -277,8 +267,8 @@ def _turned(
     bounds, signs = np.full(frames, -np.inf), np.zeros(frames)
     for _ in range(settings.rounds):
         now, needed = rotation.multiply(rotation.exp(x), reference), np.full(frames, -np.inf)
-        for part, places, share, ends, sign in pivots:
-            rows = np.flatnonzero((share > 0.0) & ~lying)
+        for part, places, planted, ends, sign in pivots:
+            rows = np.flatnonzero(planted & ~lying)
             signs[rows] = sign
             for end in ends:
                 if end not in arms or not len(rows):
