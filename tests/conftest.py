@@ -94,6 +94,23 @@ def batches_work_here(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(worker.Worker, "do", perform)
 
 
+@pytest.fixture
+def inner_kernels_are_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that only kernels call run as plain Python where a test calls them, but in a thorough run.
+
+    Nothing else calls them from Python, so that no cache has them: compiling each takes a second and more. Kernels that
+    Python calls are compiled, with all that they call.
+    """
+    from footplant.kernels.dispatcher import Kernel
+    from interpreted import interpreted
+
+    def choose(self: Kernel, *args: object, compile_for=Kernel._compile_for_args, **names: object) -> object:
+        return interpreted(self) if self.is_inner else compile_for(self, *args, **names)
+
+    if not THOROUGH:
+        monkeypatch.setattr(Kernel, "_compile_for_args", choose)
+
+
 def pytest_report_header() -> str:
     if not SHARED_DATA.is_dir():
         return "real clips: none (python tests/real_clips.py takes some from public packages)"

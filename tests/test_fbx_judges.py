@@ -9,6 +9,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from footplant.io import fbx, gltf
 from footplant.io.character import RawCharacter
 from footplant.skinning import linear_blend
 from node_env import run_node
+from thorough import thorough
 
 FILES = shared_files("fbx/*.fbx")
 BAD = [*shared_files("bad/fbx_*.fbx"), *shared_files("bad/*.fbx")]
@@ -68,6 +70,8 @@ NOT_JUDGED = {
     "bvhtoolbox_template": "three.js makes every bone twice where two skins use it",
 }
 """Files that three.js cannot read correctly."""
+SLOW = {"100avatars_001_Crimsom", "Warrior"}
+"""Files whose meshes take three.js four seconds each: in a thorough run; ufbx judges their joints in every run."""
 
 
 @cache
@@ -150,20 +154,34 @@ def test_joints_and_vertices_match_ufbx(path):
                     assert far < 4e-6 * size_of(found)
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.stem not in NOT_JUDGED], ids=lambda path: path.stem)
+JUDGED = [path for path in FILES if path.stem not in NOT_JUDGED and path.stem not in thorough(SLOW, ())]
+
+
+@cache
+def judged_by_three_js() -> dict[Path, tuple[RawCharacter, list[Any], list[list[float]], list[Any]]]:
+    """Return file → our character, ufbx's truth, the times of every take, and three.js's answers: one run of Node.
+
+    Times are those at which all curves have keys; with uneven keys the first key only.
+    """
+    found, truths, shown, asked = {}, {}, {}, []
+    for path in JUDGED:
+        found[path] = fbx.load(path)[0]
+        names = [take.name for take in found[path].takes] or [None]
+        truths[path] = ask_ufbx(path, [{"name": name, "times": None if name else [0.0]} for name in names])
+        shown[path] = []
+        for truth in truths[path]:
+            times = [seen["time"] for seen in truth] or [0.0]
+            shown[path].append([times[place] for place in np.unique(np.linspace(0, len(times) - 1, 5).astype(int))])
+        takes = [{"name": name, "times": times} for name, times in zip(names, shown[path])]
+        asked.append({"path": str(path), "names": list(found[path].skeleton.names), "takes": takes})
+    answers = run_node("fbx_positions.mjs", asked)
+    return {path: (found[path], truths[path], shown[path], answer) for path, answer in zip(JUDGED, answers)}
+
+
+@pytest.mark.parametrize("path", JUDGED, ids=lambda path: path.stem)
 def test_joints_match_three_js(path):
     """At times where all curves have keys; with uneven keys at the first key only, and at joints that have none."""
-    found = fbx.load(path)[0]
-    names = [take.name for take in found.takes] or [None]
-    truths = ask_ufbx(path, [{"name": name, "times": None if name else [0.0]} for name in names])
-    shown = []
-    for truth in truths:
-        times = [seen["time"] for seen in truth] or [0.0]
-        shown.append([times[place] for place in np.unique(np.linspace(0, len(times) - 1, 5).astype(int))])
-    takes = [{"name": name, "times": times} for name, times in zip(names, shown)]
-    (answers,) = run_node(
-        "fbx_positions.mjs", [{"path": str(path), "names": list(found.skeleton.names), "takes": takes}]
-    )
+    found, truths, shown, answers = judged_by_three_js()[path]
     for number, (truth, times, answer) in enumerate(zip(truths, shown, answers, strict=True)):
         motion = motion_of(found, number)
         spoiled = set(truth[0]["spoiled"]) if truth else set(found.skeleton.names)

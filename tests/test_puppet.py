@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 measured = importlib.import_module("puppet_measures")
 
 TARGETS = ("sally", "blubby")
+pytestmark = pytest.mark.usefixtures("inner_kernels_are_interpreted")
 
 
+@cache
 def played(name: str, who: str) -> tuple[Clip, Character, PuppetMotion, Kinematics]:
     clip, target = samples.load(name), samples.load_character(who)
     found = PuppetEngine(clip.character, target).play(clip.motion)
