@@ -382,6 +382,9 @@ def test_damaged_datagrams_never_raise(protocol):
         for sample in receiver.feed(data, 0.001 * number):
             assert np.isfinite(sample.positions).all()
             assert np.abs(np.linalg.norm(sample.rotations, axis=1) - 1.0).max() < 1e-9
+            # otherwise kernels would be compiled for another order when the first packet arrives
+            assert sample.positions.flags.c_contiguous
+            assert sample.rotations.flags.c_contiguous
 
 
 @pytest.mark.parametrize("protocol", list(RECEIVERS))

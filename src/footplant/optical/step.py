@@ -164,9 +164,12 @@ def shared_step(
     count, size = len(targets), len(lengths) + offsets.size
     coupling = np.zeros((count, hessian.shape[-1], size + body.spreads.size))
     system, right = np.zeros((coupling.shape[-1],) * 2), np.zeros(coupling.shape[-1])
+    # C order: picked segments come in another, and kernels are compiled ahead for this alone
+    changes = length_changes(body, seen, body.bone_changes(lengths))
+    axes = rotation.to_matrix(seen.turned[:, body.segments])
     kernel.couple(
-        pose_changes(body, seen), weights, length_changes(body, seen, body.bone_changes(lengths)),
-        rotation.to_matrix(seen.turned[:, body.segments]), misfit, coupling, system, right,
+        pose_changes(body, seen), weights, np.ascontiguousarray(changes), np.ascontiguousarray(axes), misfit, coupling,
+        system, right,
     )  # fmt: skip
     coupling[:, 3:, size:], posture_system, posture_right = _posture_terms(body, state)
     lower = np.zeros_like(hessian)

@@ -72,7 +72,8 @@ class PoseSample(NamedTuple):
 
 def checked(positions: ArrayLike, rotations: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
     """Return positions, unit rotations, and (N,) which of them are valid: finite, near, with a norm near 1."""
-    positions, rotations = np.array(positions, float), np.array(rotations, float)
+    # C order, whatever order a decoder has picked columns in: kernels are compiled ahead for that alone
+    positions, rotations = np.array(positions, float, order="C"), np.array(rotations, float, order="C")
     with np.errstate(all="ignore"):
         lengths = np.sqrt(np.einsum("nk,nk->n", rotations, rotations))
         sane = (np.abs(lengths - 1.0) <= UNIT) & (np.abs(positions) <= FARTHEST).all(axis=1)

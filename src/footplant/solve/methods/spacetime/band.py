@@ -77,7 +77,8 @@ class Knots:
         if not self.count:
             return rhs
         lower = np.ascontiguousarray(gram.T)
-        return solveh_banded(lower[: min(4, self.count)], rhs, lower=True)
+        # LAPACK answers in Fortran's order, and kernels are compiled ahead for C's alone
+        return np.ascontiguousarray(solveh_banded(lower[: min(4, self.count)], rhs, lower=True))
 
 
 @dataclass(frozen=True, eq=False)

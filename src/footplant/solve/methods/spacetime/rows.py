@@ -387,7 +387,8 @@ class Rows:
         import footplant.solve.methods.spacetime._rows as kernel
 
         allowed = np.repeat(part.allowed[self.groups], 3)
-        jacobian = (given[..., self.columns] * allowed).reshape(-1, len(self.columns))
+        # picked columns come in Fortran's order, and kernels are compiled ahead for C's alone
+        jacobian = np.multiply(given[..., self.columns], allowed, order="C").reshape(-1, len(self.columns))
         kernel.turn_columns(self.groups, rows, at.displacements, jacobian)
         return jacobian
 
