@@ -25,7 +25,7 @@ from test_cli import assert_one_line_of_error, run
 from test_deepmimic import CHARACTER
 from thorough import thorough
 
-SHARES = thorough((0.0, 0.03, 0.6, 0.997), (0.0, 0.03, 0.3, 0.6, 0.9, 0.997))
+SHARES = thorough((0.0, 0.6, 0.997), (0.0, 0.03, 0.3, 0.6, 0.9, 0.997))
 """Fractions of the file that remain."""
 FIXED, FACTOR = 16 << 20, 10
 """Memory limit for reading, bytes, plus this multiple of the file's size. (Child processes limit themselves.)"""

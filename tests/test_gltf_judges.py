@@ -18,6 +18,7 @@ from gltf_made import figure
 from node_env import run_node
 from real_clips import FETCHED
 from test_gltf_write import edited, hand_made_motion
+from thorough import thorough
 
 FILES = [path for pattern in ("gltf/**/*.glb", "gltf/**/*.gltf") for path in shared_files(pattern)]
 TAKES = 4
@@ -119,7 +120,7 @@ def _scales(clip: Clip) -> bool:
 @pytest.mark.skipif(not FILES, reason="the folder shared/data with real files is not beside the repository")
 def test_edits_of_real_files_are_valid_and_match_three_js(tmp_path):
     cases, sources = [], []
-    for number, path in enumerate(FILES):
+    for number, path in list(enumerate(FILES))[:: thorough(2, 1)]:
         clip = edited(clip_of(gltf.load(path)[0], 0), number)
         target = tmp_path / f"{number}{'.glb' if number % 3 else '.gltf'}"
         gltf.save(target, clip)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -16,6 +18,7 @@ import pytest
 import footplant
 import needed_kernels
 from footplant import kernels
+from footplant.cli import main
 from footplant.kernels import storage
 
 SOURCE = Path(footplant.__file__).parent
@@ -169,11 +172,11 @@ def test_without_the_compiler(tmp_path):
 
 @pytest.fixture(scope="module")
 def warmed_up() -> dict:
-    """The report of `footplant warmup`, in the usual cache folder: all other tests are the faster for it."""
-    command = [sys.executable, "-m", "footplant", "warmup", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    """The report of `footplant warmup`, in this process: tests after it find every kernel loaded."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert main(["warmup", "--json"]) == 0
+    return json.loads(said.getvalue())
 
 
 def test_warmup_says_what_it_did(warmed_up):

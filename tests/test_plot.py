@@ -163,7 +163,7 @@ def test_refuses_what_it_cannot_write(tmp_path):
     with pytest.raises(FormatError, match="ending in"):
         plot.strip(stepping(), tmp_path / "strip.jpg")
     with pytest.raises(FormatError, match="cannot write here"):
-        plot.strip(stepping(), tmp_path / "no" / "folder" / "strip.png", plants={}, dpi=30)
+        plot.strip(stepping(), tmp_path / "no" / "folder" / "strip.png", plants={}, mesh=False, dpi=30)
     with pytest.raises(FormatError, match="with frames"):
         plot.strip(replace(stepping(), motion=stepping().motion[:0]), tmp_path / "strip.png")
     assert list(tmp_path.iterdir()) == []
@@ -186,7 +186,7 @@ def test_leaves_no_global_state(tmp_path):
     import matplotlib as mpl
 
     before = dict(mpl.rcParams)
-    plot.strip(stepping(), tmp_path / "strip.png", plants={}, dpi=30)
+    plot.strip(stepping(), tmp_path / "strip.png", plants={}, mesh=False, dpi=30)
     assert dict(mpl.rcParams) == before
 
 

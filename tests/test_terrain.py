@@ -33,6 +33,7 @@ from footplant.skeleton import Point
 from footplant.solve.ik.limb import limb_of
 from footplant.solve.ik.limb import place as place_limb
 from footplant.solve.methods.hierarchical import Hierarchical
+from thorough import thorough
 
 HEIGHT = samples.load_character("mannequin").height
 FLOOR = Plane()
@@ -537,7 +538,7 @@ def test_ankles_of_short_legs_keep_their_limits_down_high_steps(shared):
     assert humanoid.limit_violations(result.character, result.motion.rotations).max() < np.radians(0.5)
 
 
-@pytest.mark.parametrize("ground", ["stairs:0.17:0.29", "stairs:-0.22:0.26"])
+@pytest.mark.parametrize("ground", ["stairs:0.17:0.29", *thorough([], ["stairs:-0.22:0.26"])])
 def test_a_squat_folds_no_leg_over_on_stairs(shared, ground):
     clip = footplant.load(shared / "bvh/cmu/69_70.bvh")
     result = terrain(clip, ground)
@@ -689,7 +690,7 @@ def test_another_body_is_no_rougher_than_the_source(walk):
     assert result.report.after.jerk_ratio < 0.82  # 0.88 with limbs as copied
 
 
-NARROW = {"stones": "stones:0.4:0.3:3", "over a ditch": "beam:0.2:-0.5", "on the ground": "beam:0.2:0.15"}
+NARROW = {"stones": "stones:0.4:0.3:3", "over a ditch": "beam:0.15:-0.5", "on the ground": "beam:0.2:0.15"}
 
 
 @pytest.fixture(scope="module")
@@ -731,8 +732,8 @@ def test_no_foot_enters_the_gaps_between_stones(narrow):
     assert kinematics.points(soles)[..., 1].min() > -0.01
 
 
-def test_a_foot_passes_beside_the_other_one_on_a_beam(walk):
-    result = footplant.terrain(walk, "beam:0.15:-0.5")
+def test_a_foot_passes_beside_the_other_one_on_a_beam(walk, narrow):
+    result = narrow["over a ditch"]
     roles = result.character.require_roles()
     apart = []
     for motion in (walk.motion, result.motion):
@@ -754,18 +755,17 @@ def test_steps_go_aside_only_where_the_ground_falls_away_beside_the_path(narrow)
     assert not any("go aside" in note for note in told)
 
 
-@pytest.mark.parametrize(("ground", "aside"), [("slope:12:90", False), ("noise:3", False), ("beam:0.2:0.15", True)])
-def test_steps_go_aside_for_edges_along_the_path_and_not_for_slopes(walk, ground, aside):
+@pytest.mark.parametrize("ground", ["slope:12:90", "noise:3"])
+def test_steps_do_not_go_aside_on_slopes(walk, ground):
     result = footplant.terrain(walk, ground)
-    assert any("go aside" in note for note in result.report.notes) == aside
-    if not aside:
-        assert len(result.motion) == len(walk.motion)
+    assert not any("go aside" in note for note in result.report.notes)
+    assert len(result.motion) == len(walk.motion)
 
 
-def test_steps_before_stones_that_nobody_reaches_are_told(walk):
+def test_steps_before_stones_that_nobody_reaches_are_told(walk, narrow):
     told = footplant.terrain(walk, "stones:0.4:0.3:0:0:3:20").report.notes
     assert any("no step reaches uneven ground" in note for note in told)
-    assert not any("no step reaches" in note for note in footplant.terrain(walk, NARROW["stones"]).report.notes)
+    assert not any("no step reaches" in note for note in narrow["stones"].report.notes)
 
 
 def test_a_walk_whose_steps_take_longer_is_handed_back_at_its_new_times(walk):
