@@ -300,7 +300,7 @@ class Method(Protocol):
 
 
 def missing_joint(constraint: Constraint, count: int) -> str | None:
-    """Return why a constraint does not apply to a skeleton of so many joints; None if it has all its joints."""
+    """Return why a constraint does not apply to a skeleton of `count` joints; None if it has all its joints."""
     most = max((*constraint.joints, *constraint.followed, *(constraint.chain or ())), default=0)
     return f"expected joints in 0..{count - 1}, got {most}" if most >= count else None
 

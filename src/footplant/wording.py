@@ -9,5 +9,5 @@ def counted(number: int, word: str) -> str:
 
 
 def shortened(text: str, longest: int = 40) -> str:
-    """Return a name in at most so many characters, its end cut off."""
+    """Return a name in at most `longest` characters, its end cut off."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -142,7 +142,7 @@ def run(
     started = time.perf_counter()
     summary = Summary(len(batch.entries))
     if ledger.path.exists():
-        # whoever wrote here before was killed, or has ended
+        # the process that wrote here before was killed, or has ended
         sweep_parts(batch.folder)
     ledger.open()
     driver = _Driver(batch, engine, ledger, summary, retry_failed, progress or (lambda summary, name: None))
@@ -336,7 +336,7 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 
 def worst_first(ledger: Ledger, most: int, measure: str = "worst_drift") -> list[dict[str, Any]]:
-    """Return the records of at most so many clips that were done, those with the largest measure first."""
+    """Return the records of at most `most` clips that were done, those with the largest measure first."""
     done = (record for record in ledger.records.values() if record["status"] == "done")
     return nlargest(most, done, key=lambda record: (record.get("after") or {}).get(measure) or 0.0)
 

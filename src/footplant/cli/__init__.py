@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _advice(error: Exception) -> str:
-    """Return what is asked for where an option is missing, and where a misplaced argument belongs."""
+    """Return advice: which option is missing, or where a misplaced argument belongs."""
     kind, context = type(error).__name__, getattr(error, "ctx", None)
     parameters = [] if context is None else context.command.params
     if kind == "MissingParameter":

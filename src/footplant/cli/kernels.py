@@ -39,7 +39,7 @@ def needed_kernels(command: str | None) -> list[str]:
 
 
 def prepare_kernels() -> None:
-    """Let the kernels of the command be compiled beside it if they are not on disk, and have people told of it."""
+    """Start to compile the command's kernels that are not on disk, in other processes, and say so on stderr."""
     global _pool
     import logging
 

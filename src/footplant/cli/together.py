@@ -58,7 +58,7 @@ def together(
     """Put figures that hold each other or a prop on other characters: handshakes, a box carried by two, a chair.
 
     All are scaled by one factor, so that they stay together. Hands that hold each other, rest on the other's body or
-    hold a prop keep doing so, and whoever sits on a prop stays on it. Load all results into one scene.
+    hold a prop keep doing so, and characters that sit on a prop stay seated. Load all results into one scene.
 
     Example: footplant together ann.bvh ben.bvh --to sample:sally --to sample:child --with box.glb -o carried
     """

@@ -221,7 +221,7 @@ class AcrossFrames(Constraint):
 
     @abstractmethod
     def groups(self, frames: int) -> NDArray:
-        """Return the T frames (R, T) that each of its R rows relates, in a clip of so many frames."""
+        """Return the T frames (R, T) that each of its R rows relates, in a clip of `frames` frames."""
 
     @abstractmethod
     def residual(self, kinematics: Kinematics) -> NDArray:

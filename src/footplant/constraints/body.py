@@ -50,7 +50,7 @@ sides (`solve.arms`: spheres nearer to the shoulder than the elbow push arms up 
 MOST_TOLD = 48
 """Frames of a goal at which the depth of its arm is looked at, about: evenly spread."""
 TOLD_DEPTH = 0.01
-"""Body heights; depth of an arm in the body that is told, as `quality.penetration` counts it."""
+"""Body heights; depth of an arm in the body from which it is reported, as `quality.penetration` counts it."""
 
 
 def part_name(name: str) -> str:

@@ -125,7 +125,7 @@ class Contacts:
         return replace(self, plants=tuple(plants), frames=max(self.frames - frame, 0))
 
     def delayed(self, frames: int) -> Contacts:
-        """Return the contacts of the motion with so many frames put before it."""
+        """Return the contacts of the motion with `frames` frames inserted before it."""
         plants = (replace(plant, start=plant.start + frames, end=plant.end + frames) for plant in self.plants)
         return replace(self, plants=tuple(plants), frames=self.frames + frames)
 

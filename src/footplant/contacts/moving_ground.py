@@ -88,7 +88,7 @@ class MovingGround:
 
 
 def lift(rise: float, seconds: float, base: Ground | None = None) -> MovingGround:
-    """Return a ground that rises by so many metres (negative: sinks) in so many seconds, with the least jerk."""
+    """Return a ground that rises by `rise` metres (negative: sinks) in `seconds`, with minimal jerk."""
     rise, seconds = real_number(rise, "rise"), real_number(seconds, "seconds", above=0.0)
 
     def pose(times: NDArray) -> tuple[NDArray, NDArray]:
@@ -116,7 +116,7 @@ def deck(
     about: ArrayLike = (0.0, 0.0, 0.0),
     base: Ground | None = None,
 ) -> MovingGround:
-    """Return a ground that rolls to both sides by an angle, once in so many seconds, like the deck of a ship.
+    """Return a ground that rolls to both sides by an angle, once per period in seconds, like the deck of a ship.
 
     It turns about an axis through a place (3,), metres, along a heading, radians (`grounds.direction`).
     """

@@ -168,7 +168,7 @@ class Manipulation:
     def report(self) -> Report:
         """Return the error of every drag and the status of all, as methods report on their constraints.
 
-        A drag goes where it is asked to; an arm that is inside the body there is told in a note.
+        A drag reaches its target even inside the body; a note reports an arm that is inside it there.
         """
         status, pins = self.status(), tuple(drag_pin(drag) for drag in latest_drags(self.edits))
         entries = evaluate_constraints(Problem(self.motion, self.character, pins), Kinematics(self.motion))

@@ -58,8 +58,8 @@ def fit(
     whether a last pass closes the residual that the method leaves. keep_plants: also keep the clip's own footplants
     near the constraints, at a lower priority, so that pulling a hand does not drag the feet; a foot that is itself
     constrained is released meanwhile. contacts: the clip's contacts if they are already known. Spacetime solves for the
-    places of footplants that have none; other methods fix them at their mean position. An arm that a position takes
-    into the body is told in a note. lead_in: "keep" a T-pose before the motion as it is, or "drop" it; where a
+    places of footplants that have none; other methods fix them at their mean position. A note reports an arm that
+    a position takes into the body. lead_in: "keep" a T-pose before the motion as it is, or "drop" it; where a
     constraint is to hold in it, it is part of the motion.
     """
     clip = as_clip(clip)

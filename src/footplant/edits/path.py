@@ -51,7 +51,7 @@ Timing = Literal["keep", "arc"]
 """Same speed along the curve as along the path ("keep"), or the whole clip stretched over the curve ("arc")."""
 RIGIDITY = {"place": 10.0, "hips": 1.0}
 """Cost of moving the hips off the curve and of turning them off its heading: see `footplant.solve.ik.hybrid`. With
-lower costs the trunk gives way instead of the legs."""
+lower costs the trunk yields instead of the legs."""
 
 
 @dataclass(frozen=True)

@@ -209,9 +209,9 @@ def _flipped(recorded: Clip, followed: Clip) -> list[str]:
 
 
 def _physics(judged: JudgedSource, target: Character, stage: Stage, balance: bool, dynamic: bool) -> Physics | None:
-    """Return what is asked of the centre of mass, nothing on the body that the motion was recorded on.
+    """Return the constraints on the centre of mass, none on the body that the motion was recorded on.
 
-    Of balance nothing where hands carry weight, and no more than the source has. In flight a body follows a parabola:
+    No balance where hands carry weight, and never more than the source has. In flight a body follows a parabola:
     with `dynamic` that of gravity, else that of the source at the target's size.
     """
     source, character, contacts = judged.kinematics, judged.character, judged.contacts

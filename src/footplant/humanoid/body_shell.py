@@ -236,7 +236,7 @@ def part_vertices(character: Character, part: str) -> NDArray | None:
 
 
 def part_faces(skin: Skin, chosen: NDArray, count: int, shared: NDArray | None = None) -> NDArray:
-    """Return the triangles (T, 3) of a part of the skin, chosen (V,) bool, that so many samples stand for.
+    """Return the triangles (T, 3) of a part of the skin, chosen (V,) bool, that `count` samples represent.
 
     They have all corners among its vertices, or, if they are larger than two fifths of what a sample stands for, two.
     Without these, coarse meshes would lose the sides of their trunk to the arms: beside that of a figure of 370
@@ -393,7 +393,7 @@ def _clusters(places: NDArray, numbers: NDArray) -> list[NDArray]:
 
 
 def _of_other_groups(known: _Known, part: str) -> NDArray | None:
-    """Return which vertices (V,) belong to the groups of `GROUPS` that a group goes over into; None for other parts."""
+    """Return which vertices (V,) belong to the groups of `GROUPS` that adjoin a group; None for other parts."""
     if known.parts is None or part not in GROUPS:
         return None
     return np.isin(known.parts, [role for group in GROUPS if group != part for role in _roles_of(group)])
@@ -511,7 +511,7 @@ def _closed(
 def _goes_over(
     faces: NDArray, edges: NDArray, used: NDArray, chosen: NDArray, welded: NDArray, beyond: NDArray | None
 ) -> NDArray:
-    """Return (E,) where edges (E, 2) of a part, numbered as welded (U,), go over into vertices beyond (V,).
+    """Return (E,) where edges (E, 2) of a part, numbered as welded (U,), border on vertices beyond (V,).
 
     used (U,): vertices of the part's triangles; faces (T, 3): of the whole skin. Triangles that have a corner in
     another part overlap that: they have no common edge.

@@ -45,7 +45,7 @@ def hanim_names(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
 
 
 def _spread(names: tuple[str, ...], count: int) -> list[str]:
-    """Return so many of the names, from the first to the last; all of them if there are fewer."""
+    """Return `count` of the names, evenly spread from the first to the last; all of them if there are fewer."""
     count = min(count, len(names))
     return [names[round(place)] for place in np.linspace(0, len(names) - 1, count)] if count > 1 else [names[0]]
 

@@ -64,7 +64,7 @@ class LimbSettings:
     skipped: float = 1.0
     """Penalty for skipping a joint in the middle of a bone."""
     no_toes: float = 0.25
-    """Penalty for a leg that goes on beyond the ankle but gets no toes."""
+    """Penalty for a leg that continues beyond the ankle but gets no toes."""
     late_start: float = 0.25
     """Penalty for each joint before the first one with a role."""
     no_end: float = 2.5

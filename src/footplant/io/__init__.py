@@ -143,7 +143,7 @@ def _at_rate(clip: Clip, fps: float | None) -> Clip:
 
 
 _LARGEST = 1 << 32
-"""Bytes of a file that is read, as of one in a batch: larger ones fill memory before they turn out to be no motion."""
+"""Maximum size of a file, bytes, also in a batch: larger ones fill memory before they prove to be no motion."""
 
 
 def _check_file(path: Path) -> None:

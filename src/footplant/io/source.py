@@ -63,7 +63,7 @@ class KeepsLooks(Protocol):
         ...
 
     def read_looks(self) -> Looks | None:
-        """Return the looks of the skin, in file units and axes; None if they cannot be told."""
+        """Return the looks of the skin, in file units and axes; None if the file does not say."""
         ...
 
 

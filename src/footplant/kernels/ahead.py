@@ -86,7 +86,7 @@ class Pool:
     def wait(
         self, names: Iterable[str] | None = None, progress: Callable[[int, int], None] = lambda done, total: None
     ) -> None:
-        """Wait for these kernels; `progress` is told several times a second how many of how many there are."""
+        """Wait for these kernels; `progress(done, total)` is called several times a second."""
         chosen = self.names if names is None else [name for name in names if name in self.names]
         if self.ready(chosen):
             return

@@ -116,7 +116,7 @@ class Actor:
         self.late = 0
         """Poses shown, those of them without data in time, and samples that came too late to be shown."""
         self.changes = 0
-        """How often the performer was measured anew."""
+        """How often the performer was measured again."""
         self.note = ""
         """Why there is no performer yet, or the result of the calibration."""
         self.state: Any = None
@@ -314,7 +314,7 @@ class Actor:
         if bridged:
             self.missed += 1
         else:
-            # whoever is lost for long stands up where it is
+            # a performer that is lost for long returns to a standing pose where it is
             self._memory.home[0, 0, 0:3:2] = self._memory.shown[0][0, 0::2]
         while self._expressions and self._expressions[0][0] <= self._next + 1e-6:
             self.expressions = {**(self.expressions or {}), **self._expressions.popleft()[1]}

@@ -1,4 +1,4 @@
-"""Make a motion set from any clips: what each of them is, its loops, its turns and its key moment are told from it.
+"""Make a motion set from any clips: each clip's kind, loops, turns and key moment are found by analysing it.
 
 A clip that travels and repeats itself is a gait; one that does so on the spot, as loops of games do, travels as fast as
 its feet slide. Where it also walks curves, these become the gait's turns; a clip that
@@ -66,8 +66,8 @@ def drive_set(
     """Return a controller of any clips, by the names of their files; of a file with several takes all, by their names.
 
     Lead-ins are dropped, and nothing is set by hand: which are gaits, idles and actions, where they loop and turn, how
-    fast they are and what they aim are told from the clips. character: the one that all are put on (default: the first
-    clip's). fade: seconds of a transition at least.
+    fast they are and what they aim at is found by analysing the clips. character: the one that all are put on (default:
+    the first clip's). fade: seconds of a transition at least.
     """
     fade = real_number(fade, "seconds of a transition", MotionError, low=0.05, high=60.0)
     loaded = [clip for source in clips for clip in clips_of(source)]
@@ -165,13 +165,13 @@ def examine(clip: Clip, fade: float = MotionSet.fade) -> KnownClip:
         return gait
     speeds = {name: _speed(positions[:, roles[name]] - positions[:, roles["hips"]]) for name in EFFECTORS}
     stays = float(np.linalg.norm(hips - np.median(hips, axis=0), axis=1).max())
-    if stays <= CLIP_SET.spot * height and max(s.max() for s in speeds.values()) <= CLIP_SET.calm * height:
+    if stays <= CLIP_SET.spot * height and max(s.max() for s in speeds.values()) <= CLIP_SET.idle_speed * height:
         return KnownClip("idle")
     effector = max(speeds, key=lambda name: float(speeds[name].max()))
     frame = int(speeds[effector].argmax())
     joints = _speed(positions - positions[:, roles["hips"], None]).mean(axis=1)
-    start = _calmest(joints, frame - CLIP_SET.before[1] * RATE, frame - CLIP_SET.before[0] * RATE, last=False)
-    stop = _calmest(joints, frame + CLIP_SET.after[0] * RATE, frame + CLIP_SET.after[1] * RATE, last=True)
+    start = _slowest_frame(joints, frame - CLIP_SET.before[1] * RATE, frame - CLIP_SET.before[0] * RATE, last=False)
+    stop = _slowest_frame(joints, frame + CLIP_SET.after[0] * RATE, frame + CLIP_SET.after[1] * RATE, last=True)
     start, stop = _upright_part(stays_upright(motion, clip.character, fade), start, stop, round(fade * RATE))
     end = clip.motion.duration
     part = (min(start / RATE, end), min(stop / RATE, end))
@@ -223,7 +223,7 @@ def _speed(positions: NDArray) -> NDArray:
     return np.median([behind, speed, ahead], axis=0)
 
 
-def _calmest(speed: NDArray, begin: float, end: float, *, last: bool) -> int:
+def _slowest_frame(speed: NDArray, begin: float, end: float, *, last: bool) -> int:
     """Return the frame between two in which the body moves least; the clip's first or last if it has none there."""
     low, high = max(round(begin), 0), min(round(end), len(speed) - 1)
     if high <= low:

@@ -47,9 +47,9 @@ class SenderClock:
         return made
 
     def wait(self, made: float, now: float) -> None:
-        """Count how long after it was made a pose could be used; what was lost counts with what stands in for it."""
+        """Count how long after it was made a pose could be used; a lost pose counts by the one that replaces it."""
         late = now - made
-        # what waited in a stall says nothing about jitter, nor does the flood after it
+        # poses delayed by a stall are no measure of jitter, nor is the burst after it
         self._flood = late > CLOCK.stall or (self._flood and late > CLOCK.most_ahead)
         if not self._flood:
             self._waits[self._waited % len(self._waits)] = late

@@ -121,9 +121,9 @@ class ClipSetSettings:
     alike: float = 0.35
     """Largest logarithm of the ratio of speeds, or of cycle lengths, of a gait and its turn."""
     spot: float = 0.12
-    """Body heights within which the hips of an idle stay."""
-    calm: float = 0.6
-    """Body heights per second that hands and feet of an idle reach at most relative to the hips."""
+    """Maximum distance that the hips of an idle move, body heights."""
+    idle_speed: float = 0.6
+    """Maximum speed of the hands and feet of an idle relative to the hips, body heights per second."""
     before: tuple[float, float] = (0.5, 2.0)
     """Seconds before the key moment between which an action starts, where the body moves least."""
     after: tuple[float, float] = (0.5, 1.6)
@@ -233,9 +233,9 @@ class StreamSettings:
     other_lengths: float = 0.04
     """Relative difference of bone lengths that makes another performer; senders' own noise stays below 1 %."""
     other_poses: int = 3
-    """Consecutive looks, one every four poses, at other lengths or bones before the performer is measured anew."""
+    """Consecutive looks, one every four poses, at other lengths or bones before the performer is measured again."""
     crossfade: float = 0.4
-    """Seconds in which the character goes over to a new performer."""
+    """Seconds in which the character blends to a new performer."""
     position_noise: float = 0.002
     """Metres per axis; assumed sensor noise."""
     rotation_noise: float = math.radians(1.0)

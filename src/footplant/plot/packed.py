@@ -132,7 +132,7 @@ def hardware_skin(skin: Skin) -> tuple[NDArray, NDArray, NDArray]:
 
 
 def thinned_skin(skin: Skin, most: int = MOST_VERTICES) -> Skin:
-    """Return a skin of at most so many vertices: those that share a cell of a grid become the first of them.
+    """Return a skin of at most `most` vertices: those that share a cell of a grid become the first of them.
 
     The grid is as fine as the limit allows. Vertices on joints of different names stay apart, so that fingers and lips
     do not grow together.

@@ -28,7 +28,7 @@ from footplant.skinning import linear_blend
 SPREAD = 24
 """Frames at which the skin is posed, evenly spread over the clip."""
 EXTRA = 8
-"""About so many more per hand at the body and per foot that stands flat."""
+"""Approximate number of further frames per hand at the body and per foot that stands flat."""
 MOST_VERTICES = 3000
 """Vertices of a part that are looked up in another part; of more, evenly spread ones are taken."""
 GAP_VERTICES = 200
@@ -428,10 +428,10 @@ def _curve_order(points: NDArray) -> NDArray:
 
 
 def _evenly(values: NDArray, most: int) -> NDArray:
-    """Return at most so many of the values, evenly spread."""
+    """Return at most `most` of the values, evenly spread."""
     return values if len(values) <= most else values[np.linspace(0, len(values) - 1, most).astype(int)]
 
 
 def _strided(values: NDArray, about: int) -> NDArray:
-    """Return every n-th of the values, about so many."""
+    """Return every n-th of the values, approximately `about` of them."""
     return values[:: max(1, len(values) // about)]

@@ -3,7 +3,7 @@
 The centre of mass moves with the hips by about α h, and with each ankle by (1 − α)/2 of its displacement c_s. While
 feet stand, the zero-moment point is p = p₀ + e − (z / (g + a)) ë with e = α h + (1 − α)/2 Σ c_s, p₀ that of the
 reference, z the height of its mass and a its lift. Where p is outside the support polygon by more than a tolerance, a
-row with a bounded force asks for the nearest point of it, found anew in each Gauss–Newton step; where p is inside, the
+row with a bounded force asks for the nearest point of it, updated in each Gauss–Newton step; where p is inside, the
 row asks for p as it is. The rows of a step are thus nowhere below the squared distance from the polygon, which is
 convex, and touch it where the step starts: no step makes it larger. With rows of points outside alone, each step pushes
 points out beside those that it brings in, and the front of the rows travels through a clip by 1 to 25 frames a step:
@@ -145,7 +145,7 @@ class Dynamics:
 
 @dataclass(frozen=True, eq=False)
 class Physics:
-    """What is asked of the centre of mass."""
+    """The constraints on the centre of mass."""
 
     balance: bool
     """Whether it is kept over the feet while they stand."""

@@ -355,7 +355,7 @@ def _holders(entry: Json) -> Iterator[Json]:
 
 
 def _uri_size(uri: str, path: Path) -> int:
-    """Return the number of bytes behind a URI whose length is not stated; 1 if that cannot be told."""
+    """Return the number of bytes behind a URI whose length is not stated; 1 if unknown."""
     if uri[:5].lower() == "data:":
         return max(len(uri.partition(",")[2]) * 3 // 4 - 2, 1)
     try:

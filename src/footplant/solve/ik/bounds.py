@@ -256,7 +256,7 @@ def _some(pins: Pins, kept: NDArray) -> Pins:
 
 
 def no_bounds(frames: int) -> Bounds:
-    """Return tables without any bound for so many poses."""
+    """Return tables without any bound for `frames` poses."""
     from footplant.solve.ik._numeric import Bounds
 
     none, turns = np.zeros(0, np.int64), np.zeros((0, 4))

@@ -111,7 +111,7 @@ class Numeric:
     ) -> Motion:
         """Return the poses found, without the pull of goals far out of reach on bounds and parts that stay apart.
 
-        A penalty gives way: a goal that is missed by 255 mm, below the ground, pulls a sole of thirty times its weight
+        A penalty yields: a goal that is missed by 255 mm, below the ground, pulls a sole of thirty times its weight
         8.5 mm into it. Where it does, the goal is held where it came to.
         """
         kinematics, hopeless = Kinematics(found, frames), {}

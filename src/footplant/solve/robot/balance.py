@@ -23,7 +23,7 @@ from footplant.mechanism.motion import Plant
 from footplant.quality.robot import GRAVITY, nearest_in_support, support_corners, support_heights, zero_moment_points
 
 ROUNDS = 5
-"""How often the nearest points of the support, and weights of how far they are, are found anew."""
+"""Number of times that the nearest points of the support, and their weights by distance, are updated."""
 
 
 def balancing_shift(

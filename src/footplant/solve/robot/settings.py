@@ -63,12 +63,12 @@ class RobotSettings:
     and by 0.13 instead of 0.79 mm when it dances (60_01); 1, 2 and 1 instead of 5, 11 and 13 % of the planted samples
     are faster than 1 cm/s, and jerk is within 20 %."""
     plant_height: float = 0.1
-    """Share of the square root of that weight for its height, which gives way to a floor. At 1, toes of dm_control's
+    """Share of the square root of that weight for its height, which yields to a floor. At 1, toes of dm_control's
     humanoid that crawls (111_03) are pulled 20 mm into the floor by plants that its feet, tilted, do not reach. On
     stairs, where the ground below a solid changes from step to step of the solver, heights count in full: with a share
     of 0.1, a foot is 7 mm in a tread."""
     palm: float = 1e4
-    """The same of the wrist of a hand that rests on the ground: it gives way where arms are too short."""
+    """The same of the wrist of a hand that rests on the ground: it yields where arms are too short."""
     reach: float = 0.97
     """Share of the arm's length: a resting hand farther than this from its shoulder is out of reach, and let go."""
     rise: float = 0.03

@@ -302,7 +302,7 @@ class _Problem:
     def move_steps(self, states: NDArray) -> None:
         """Move steps of both feet that would overlap apart, and those whose foot is in a riser away from it.
 
-        states: of the first guess, in which feet are planted; guessed anew for feet that are moved away from a riser,
+        states: of the first guess, in which feet are planted; guessed again for feet that are moved away from a riser,
         out of which the ground would raise them.
         """
         if self.goals.ground is not None:

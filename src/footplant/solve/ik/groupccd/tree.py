@@ -67,7 +67,7 @@ class Tree:
         return cls(table, limb_of_joint, swept, state, arrays)
 
     def workspace(self, most_rows: int) -> tuple:
-        """Return the kernel's workspace for at most so many rows per character."""
+        """Return the kernel's workspace for at most `most_rows` rows per character."""
         import footplant.solve.ik.groupccd._pose as kernel
 
         return kernel.workspace(len(self.limb_of), most_rows, len(self.state))
