@@ -26,6 +26,7 @@ from footplant.solve.arms import ArmSettings, solve_arms
 from footplant.transfer import transfer
 
 FRAMES, FPS = 60, 60.0
+pytestmark = pytest.mark.usefixtures("inner_kernels_are_interpreted")
 
 
 @cache

@@ -20,7 +20,7 @@ from footplant.errors import MotionError
 from footplant.kernels import blend as kernel
 from thorough import thorough
 
-WEIGHTS = np.linspace(0.0, 1.0, thorough(6, 11))
+WEIGHTS = np.linspace(0.0, 1.0, thorough(4, 11))
 
 
 @cache

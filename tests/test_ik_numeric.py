@@ -56,6 +56,7 @@ def off(constraint: Constraint, motion) -> np.ndarray:
 # ---- the kernel beside NumPy
 
 
+@pytest.mark.usefixtures("inner_kernels_are_interpreted")
 def test_pins_are_measured_as_their_constraints_measure_themselves():
     rng = np.random.default_rng(3)
     motion = random_motion(5, 9, 4)
@@ -93,6 +94,7 @@ def test_pins_are_measured_as_their_constraints_measure_themselves():
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1000), rows=st.sampled_from([1, 5, 40, 140]), damping=st.sampled_from([0.0, 0.3]))
+@pytest.mark.usefixtures("inner_kernels_are_interpreted")
 def test_steps_equal_those_of_dense_algebra(seed, rows, damping):
     """Among the residuals or among the unknowns, it is the same step; what is fine takes no part."""
     rng = np.random.default_rng(seed)

@@ -11,6 +11,7 @@ from footplant.solve.leg_limits import shank_rows, thigh_rows, twist_shanks
 from footplant.solve.legs import FootCurve, legs_of, solve_legs
 
 
+@pytest.mark.usefixtures("inner_kernels_are_interpreted")
 def test_slopes_of_a_leaning_bone_are_those_of_finite_differences():
     rng = np.random.default_rng(3)
     thigh, axis, bones = np.array([0.1, -1.0, 0.2]), np.array([1.0, 0.1, 0.0]), np.array([0.45, 0.42])

@@ -52,15 +52,15 @@ FILES = [
 ENDINGS = (".glb", ".fbx", ".bvh", ".npz", ".vrm")
 
 
-@pytest.mark.parametrize("number", range(len(FILES)), ids=lambda number: FILES[number].name)
+@pytest.mark.parametrize("number", range(0, len(FILES), thorough(2, 1)), ids=lambda number: FILES[number].name)
 def test_nothing_is_lost_in_silence(number, tmp_path, capsys):
     """Every character file to formats that write: counted before and after by other readers.
 
-    Usually each file to one format, which takes turns; to every format in a thorough run.
+    Usually every second file to one format, which takes turns; all to every format in a thorough run.
     """
     path = FILES[number]
     before = independent(path)
-    for ending in thorough(ENDINGS[number % len(ENDINGS) :][:1], ENDINGS):
+    for ending in thorough(ENDINGS[number // 2 % len(ENDINGS) :][:1], ENDINGS):
         out = tmp_path / f"out{ending}"
         if ending == ".vrm" and load(path).character.roles is None:
             continue
