@@ -128,7 +128,7 @@ def test_what_cannot_be_reached_is_said(library):
     assert "which no walk of this graph reaches" in result.report.notes[-1]
     assert str(result.status) == "unreachable"
     assert result.report.constraints[0].worst > 20_000.0
-    straight = walk_graph(clips[:1], target=(3.0, 0.0), heading=0.0, turn=0.0, method=None)
+    straight = walk_graph(clips[:1], target=(3.0, 0.0), heading=0.0, turn=0.0, method=None, longest=4.0)
     assert "with bends of at most 0° a metre" in straight.report.notes[-1]
     assert np.ptp(floor(straight)[:, 0]) < 0.02
     with pytest.raises(MotionError, match="a path or a target"):
