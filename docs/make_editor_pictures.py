@@ -83,6 +83,7 @@ def shoot_all(camera: Camera) -> None:
     _compare(camera)
     _drive(camera)
     _live(camera)
+    _crowd(camera)
     page.click("#tab-scene")
     page.fill(".side input[type=text]", "mountains:5")
     page.click("text=Apply")
@@ -198,6 +199,34 @@ def _live(camera: Camera) -> None:
         over.set()
         thread.join()
     page.click("#stop-live")
+
+
+def _crowd(camera: Camera) -> None:
+    """Ann reaches up with her left hand as well; ben, who holds her arm, cannot reach the place he is sent to."""
+    page = camera.page
+    page.click("#tab-crowd")
+    page.click("#start-crowd")
+    camera.wait("() => window.__fp.state().crowdFrames > 40 && window.__fp.crowdPositions(0).length > 0")
+    page.evaluate("() => window.__fp.look([0.9, 1.9, 4.6], [0.05, 0.85, 0])")
+    page.click("[data-crowd-actor='ann'] .actor")
+    camera.wait("() => window.__fp.crowdPoint('left_palm') !== null")
+    time.sleep(0.5)
+    x, y = page.evaluate("() => window.__fp.crowdPoint('left_palm')")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for step in range(1, 9):
+        page.mouse.move(x + 4 * step, y - 20 * step)
+        time.sleep(0.1)
+    page.mouse.up()
+    camera.wait("() => window.__fp.state().crowdStatus.goals.length === 3")
+    page.click("[data-goal='ben left_palm'] button")
+    page.fill("#goal-x", "0.8")
+    page.keyboard.press("Enter")
+    camera.wait("() => window.__fp.state().crowdStatus.goals.some((goal) => goal.why)")
+    page.locator("#crowd-goals").scroll_into_view_if_needed()
+    time.sleep(2.5)
+    camera.shoot("crowd")
+    page.click("#stop-crowd")
 
 
 def main() -> None:

@@ -7,9 +7,11 @@ import json
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -65,6 +67,39 @@ def decode_poses(data: bytes) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
     turns = numbers[frames * joints * 3 :].reshape(frames, joints, 4)
     fields = {"layer": layer, "sequence": sequence, "first": first, "frames": frames, "joints": joints}
     return fields, positions, turns[..., [3, 0, 1, 2]]
+
+
+def mismatch(value: Any, kind: Any, where: str = "message") -> str | None:
+    """Return where a JSON-ready value differs from a type, as one sentence; None if it fits."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in (Any, object):
+        return None
+    if origin is NotRequired:
+        return mismatch(value, inner[0], where)
+    if is_typeddict(kind):
+        if not isinstance(value, dict):
+            return f"{where}: expected a table, got {value!r}"
+        hints = get_type_hints(kind, include_extras=True)
+        # the keys that a class says are required are wrong where annotations are strings, as in this file
+        required = {key for key, part in hints.items() if get_origin(part) is not NotRequired}
+        missing, extra = required - set(value), set(value) - set(hints)
+        if missing or extra:
+            return f"{where}: missing {sorted(missing)}, unknown {sorted(extra)}"
+        return next((text for key in value if (text := mismatch(value[key], hints[key], f"{where}.{key}"))), None)
+    if origin is Literal:
+        return None if value in inner else f"{where}: expected one of {inner}, got {value!r}"
+    if origin in (Union, types.UnionType):
+        return None if any(mismatch(value, part) is None for part in inner) else f"{where}: got {value!r}"
+    if origin is list and isinstance(value, list | tuple):
+        return next((text for n, each in enumerate(value) if (text := mismatch(each, inner[0], f"{where}[{n}]"))), None)
+    if origin is tuple and isinstance(value, list | tuple) and len(value) == len(inner):
+        return next((text for each, part in zip(value, inner) if (text := mismatch(each, part, where))), None)
+    if origin is dict and isinstance(value, dict):
+        return next((text for each in value.values() if (text := mismatch(each, inner[1], where))), None)
+    accepted = {float: (int, float), int: int, str: str, bool: bool, type(None): type(None)}.get(kind, ())
+    if isinstance(value, accepted) and not (isinstance(value, bool) and kind in (int, float)):
+        return None
+    return f"{where}: expected {kind}, got {value!r}"
 
 
 @contextlib.contextmanager

@@ -182,6 +182,34 @@ def test_a_conveyor_carries_and_leaves_characters_where_they_are():
     assert np.abs(np.diff(roots[90:], axis=0)).max() < 0.02
 
 
+def test_an_actor_is_moved_and_turned_and_goes_on_from_there():
+    """It glides; a walk then goes along +x instead of +z."""
+    crowd = Crowd(standing(first="walk"), repeats=True)
+    found = places(crowd, lambda crowd: crowd.move(0, (1.0, 2.0), heading=np.pi / 2), frames=55)
+    assert accelerations(found).max() < 120.0
+    way = found[50, 0] - found[44, 0]
+    assert way[0] > 0.2
+    assert abs(way[2]) < 0.05
+    # nobody is in two places: the other one stays
+    assert np.abs(found[29, 0, ::2] - found[28, 0, ::2]).max() < 0.1
+    assert crowd.scene.actors[0].heading == pytest.approx(np.pi / 2, abs=0.1)
+
+
+@pytest.mark.parametrize("at", [1, 30])
+def test_a_motion_is_played_faster_from_where_it_is(at):
+    def faster(crowd: Crowd) -> None:
+        actor = crowd.scene.actors[0]
+        changed = replace(actor, acts=(replace(actor.acts[-1], speed=1.5),))
+        crowd.recast(0, crowd.prepare(0, changed, own=True), same_phase=True)
+
+    still = places(Crowd(standing(first="walk"), repeats=True))
+    found = places(Crowd(standing(first="walk"), repeats=True), faster, frames=at + 25, at=at)
+    # the same poses, 1.5 times as far on; the first ones ease in
+    later, sooner = found[at + 20], still[round(at - 1 + 1.5 * 21)]
+    assert np.abs((later - later[0]) - (sooner - sooner[0])).max() < 0.03
+    assert accelerations(found).max() < 1.5**2 * 60.0
+
+
 def test_goals_and_actors_that_are_removed_leave_their_numbers_to_others():
     crowd = Crowd(standing(reaching()))
     state = crowd.init()
@@ -293,6 +321,8 @@ def test_messages_change_everything_of_a_crowd_that_plays_in_real_time():
         assert stage.send("/crowd/body", "ann", "tall")[:1] == ok
         assert stage.send("/crowd/body", "ann", "", "arms = 1.2")[:1] == ok
         assert stage.send("/crowd/motion", "ann", "wave hello", 0.2, "once")[:1] == ok
+        assert stage.send("/crowd/speed", "ann", 0.5)[:1] == ok
+        assert stage.send("/crowd/place", "bob", 0.3, 1.8, 0.2, 90)[:1] == ok
         text = 'name = "cat"\ncharacter = "sample:sally"\nmotion = "sample:stand"\nplace = [2.0, 0.0]\nheading = 90'
         assert stage.send("/crowd/actor", text)[:1] == ok
         goal = 'name = "on cat"\nkind = "reach"\nactor = "ann"\npoint = "left_palm"\nof = "cat"\nat = "left_palm"'
@@ -306,7 +336,9 @@ def test_messages_change_everything_of_a_crowd_that_plays_in_real_time():
         assert stage.send("/crowd/actor/remove", "cat")[:1] == ok
         assert "no goal 'on cat'" in stage.send("/crowd/ask", "on cat")[2]
         assert stage.send("/crowd/goal/remove", "hand")[:1] == ok
-    assert stage.told["changes"] == 12
+    assert stage.told["changes"] == 14
+    assert np.degrees(stage.crowd.scene.actors[1].heading) == pytest.approx(90.0, abs=3.0)
+    assert stage.crowd.scene.actors[0].acts[-1].speed == 0.5
     assert stage.told["refused"] == 1
     assert stage.crowd.present() == [0, 1]
     assert stage.crowd.scene.actors[0].character.height > 1.05 * body().height
@@ -347,6 +379,11 @@ WRONG = {
     ("/crowd/goal", 'name = "hand"\nkind = "mass"\nactor = "ann"'): "already",
     ("/crowd/goal", 'name = "g"\nkind = "mass"\nactor = "ann"\nramp = 1e9'): "ramps of at most",
     ("/crowd/schedule", "hand", 3.0, 2.0): "start before the stop",
+    ("/crowd/speed", "ann", 100.0): "at most 4",
+    ("/crowd/speed", "ann", 0.01): "from 0.25 to 4",
+    ("/crowd/place", "ann", 1e9, 0.0): "at most",
+    ("/crowd/place", "ann", 0.0): "expected a place x z",
+    ("/crowd/place", "ann", 0.0, 0.0, -1.0): "0 or more",
     ("/crowd/actor/remove", 3): "expected the name of an actor",
 }
 

@@ -470,6 +470,68 @@ def test_clips_of_ones_own_are_driven_over_the_scene_and_kept(page, tmp_path):
     page.page.wait_for_selector("#own-set")
 
 
+def test_a_crowd_is_changed_while_it_runs_and_kept(page):
+    """A hand is pulled out of reach and back, an actor is added and moved, the ground changed, the scene kept."""
+    mouse = page.page.mouse
+    page.page.click("#tab-crowd")
+    page.page.select_option("#crowd-scene", "open")
+    page.page.click("#start-crowd")
+    page.wait("() => window.__fp.state().crowdFrames > 5 && window.__fp.state().crowdStatus !== null")
+    page.page.select_option("#new-motion", "sample:stand")
+    page.page.click("#add-crowd-actor")
+    page.wait("() => window.__fp.state().crowd.actors.length === 2 && window.__fp.crowdPositions(1).length > 0")
+    page.page.click("[data-crowd-actor='mannequin'] .actor")
+    page.page.keyboard.press("f")
+    page.wait("() => window.__fp.crowdPoint('right_palm') !== null")
+    page.draw()
+
+    # pulled forward and up it makes a goal, which is met
+    x, y = page.ask("() => window.__fp.crowdPoint('right_palm')")
+    page.drag((x, y), (-12, -25))
+    met = "() => window.__fp.state().crowdStatus.goals.some((goal) => goal.point === 'right_palm' && goal.met)"
+    page.wait(met)
+    assert page.state()["crowdGoal"] == "mannequin right_palm"
+    assert "met" in page.page.inner_text("#crowd-goals")
+    # pulled away by its target it is not, and says why
+    target = page.ask("() => window.__fp.crowdTarget('mannequin right_palm')")
+    mouse.move(*target)
+    mouse.down()
+    mouse.move(target[0] - 150, target[1] - 60)
+    mouse.move(target[0] - 300, target[1] - 120)
+    mouse.up()
+    page.wait(
+        "() => window.__fp.state().crowdStatus.goals[0].left > 0.05 && window.__fp.state().crowdStatus.goals[0].why"
+    )
+    assert "mm off" in page.page.inner_text("#crowd-goals")
+    page.page.fill("#goal-priority", "200")
+    page.page.keyboard.press("Enter")
+    page.wait("() => window.__fp.state().crowdStatus.goals[0].priority === 200")
+    page.page.keyboard.press("Escape")
+    page.page.click("#crowd-goals [aria-label^=Remove]")
+    page.wait("() => window.__fp.state().crowdStatus.goals.length === 0")
+
+    # its ring moves it
+    before = page.state()["crowdStatus"]["actors"][1]["place"]
+    page.drag(page.ask("() => window.__fp.crowdRing(1)"), (80, 10))
+    page.wait(f"() => window.__fp.state().crowdStatus.actors[1].place[0] > {before[0] + 0.15}")
+    # mistakes are told, and the crowd goes on
+    page.page.fill("#crowd-ground", "mountains:5")
+    page.page.click("#apply-crowd-ground")
+    page.wait("() => window.__fp.state().toasts.some((toast) => toast.kind === 'error')")
+    page.page.click("[data-crowd-ground='slope:8']")
+    page.wait("() => window.__fp.state().crowd.ground === 'slope:8'")
+    page.page.keyboard.press("Space")
+    page.wait("() => !window.__fp.state().crowdStatus.playing")
+    assert page.state()["document"]["history"] == []
+    page.page.click("#keep-crowd")
+    page.wait("() => window.__fp.state().cast.length === 2 && window.__fp.ready()")
+    assert page.state()["driving"] == "off"
+    assert page.state()["document"]["ground"] == "slope:8"
+    page.page.click("#start-crowd")
+    page.wait("() => window.__fp.state().toasts.some((toast) => toast.text.includes('level ground'))")
+    assert page.state()["driving"] == "off"
+
+
 def test_a_stream_moves_the_character(page):
     """Poses by VMC from this machine, as capture software sends them."""
     import socket
@@ -551,7 +613,7 @@ def test_a_pose_is_copied_and_its_influence_dragged(page):
 
 
 def test_every_control_has_a_name_and_the_keys_are_shown(page):
-    for tab in ("edit", "character", "scene", "compare", "quality", "drive", "history"):
+    for tab in ("edit", "character", "scene", "compare", "quality", "drive", "crowd", "history"):
         page.page.click(f"#tab-{tab}")
         nameless = page.ask(
             """() => [...document.querySelectorAll('button, input, select, canvas')].filter((control) => {

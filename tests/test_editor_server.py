@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -234,6 +235,59 @@ def test_a_kept_drive_takes_its_ground_along(editor, tab):
     assert tab.edit(kind="repair")["is"] == "document"
     assert tab.document["ground"] == "noise:3"
     assert tab.edit(kind="ground", file="recorded/recording.footplant", name="x")["is"] == "error"
+
+
+def threads_of(process: int) -> int:
+    return len(list(Path(f"/proc/{process}/task").iterdir()))
+
+
+def test_a_crowd_is_kept_as_a_scene_with_its_ground(editor, tab):
+    """The open character plays with another one; the clip and its history stay as they are until it is kept."""
+    tab.ask(do="crowd", mode="start", scene="open", apart=True)
+    roster = tab.until("crowd", "error")
+    assert [actor["body"] for actor in roster["actors"]] == ["stand"]
+    # bodies without a skin are drawn with one
+    actor = 'name = "eve"\ncharacter = "sample:child"\nmotion = "stand"\nplace = [1.0, 0.0]'
+    for number, (address, *values) in enumerate((("/crowd/actor", actor), ("/crowd/ground", "slope:5"))):
+        tab.ask(do="steer", number=number, say=address, **{"with": values})
+        assert tab.until("answer", "error")["wrong"] == ""
+    tab.ask(do="steer", number=2, say="/crowd/aim", **{"with": 9 * ["x"]})
+    assert tab.until("error")["during"] == "steer"
+    assert tab.edit(kind="objects", objects=[])["is"] == "document"
+    history = len(tab.document["history"])
+    seconds = tab.until("crowd_status")["seconds"]
+    while tab.until("crowd_status")["seconds"] < seconds + 1.0:
+        pass
+    tab.ask(do="crowd", mode="keep")
+    assert tab.until("driving", "error")["mode"] == "off"
+    assert tab.until("figure", "error")["frames"] > 20
+    assert {actor["clip"] for actor in tab.until("cast")["actors"]} == {"stand", "eve"}
+    said = tab.until("document")
+    assert (said["ground"], said["history"], history) == ("slope:5", ["Ground of the recording"], 1)
+    tab.ask(do="crowd", mode="keep")
+    assert "start one first" in tab.until("error")["text"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_crowd_ends_with_its_tab(editor):
+    counts = []
+    for _ in range(2):
+        tab = Tab(editor)
+        tab.ask(do="crowd", mode="start", scene="open")
+        tab.until("crowd_status")
+        # whoever drives stops the crowd first
+        tab.ask(do="crowd", mode="start", scene="open")
+        tab.until("driving")
+        tab.until("crowd_status")
+        running = threads_of(editor.process.pid)
+        tab.close()
+        # the worker of the tab and the thread of the crowd
+        end = time.monotonic() + 20
+        while threads_of(editor.process.pid) > running - 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        counts.append(running)
+    assert counts[1] <= counts[0] + 1
 
 
 def test_any_ground_is_packed(tmp_path):
@@ -470,6 +524,11 @@ def test_sixty_attacks_are_refused(editor, tab):
         {"do": "actor", "what": "remove", "id": tab.figure["session"]}, {"do": "actor"},
         {"do": "compare", "a": "history:-1", "b": "current"}, {"do": "compare", "a": "without:99", "b": "current"},
         {"do": "drag", "edit": "step", "id": 10**6, "move": [0, 0, 0]}, {"do": "drag", "edit": "method"},
+        {"do": "crowd"}, {"do": "crowd", "mode": "explode"}, {"do": "crowd", "mode": "keep"},
+        {"do": "crowd", "mode": "start", "scene": "../fight"}, {"do": "crowd", "mode": "start", "scene": ["fight"]},
+        {"do": "crowd", "mode": "start", "scene": "open", "clips": [{"file": "/etc/passwd"}]},
+        {"do": "crowd", "mode": "start", "scene": "open", "clips": 99 * ["current"]},
+        {"do": "crowd", "mode": "declare", "clips": []},
     ]  # fmt: skip
     for request in requests:
         tab.ask(**request)

@@ -8,10 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-import types
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 import pytest
@@ -19,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import footplant
-from editor_env import decode_poses
+from editor_env import decode_poses, mismatch
 from footplant import samples
 from footplant.constraints import Footplant, Position
 from footplant.editor import journal as journals
@@ -410,39 +408,6 @@ def _sally(folder: Path) -> bytes:
     import footplant
 
     return footplant.save(folder / "made.glb", samples.load_character("sally")).read_bytes()
-
-
-def mismatch(value: Any, kind: Any, where: str = "message") -> str | None:
-    """Return where a JSON-ready value differs from a type, as one sentence; None if it fits."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind in (Any, object):
-        return None
-    if origin is NotRequired:
-        return mismatch(value, inner[0], where)
-    if is_typeddict(kind):
-        if not isinstance(value, dict):
-            return f"{where}: expected a table, got {value!r}"
-        hints = get_type_hints(kind, include_extras=True)
-        # the keys that a class says are required are wrong where annotations are strings, as in this file
-        required = {key for key, part in hints.items() if get_origin(part) is not NotRequired}
-        missing, extra = required - set(value), set(value) - set(hints)
-        if missing or extra:
-            return f"{where}: missing {sorted(missing)}, unknown {sorted(extra)}"
-        return next((text for key in value if (text := mismatch(value[key], hints[key], f"{where}.{key}"))), None)
-    if origin is Literal:
-        return None if value in inner else f"{where}: expected one of {inner}, got {value!r}"
-    if origin in (Union, types.UnionType):
-        return None if any(mismatch(value, part) is None for part in inner) else f"{where}: got {value!r}"
-    if origin is list and isinstance(value, list | tuple):
-        return next((text for n, each in enumerate(value) if (text := mismatch(each, inner[0], f"{where}[{n}]"))), None)
-    if origin is tuple and isinstance(value, list | tuple) and len(value) == len(inner):
-        return next((text for each, part in zip(value, inner) if (text := mismatch(each, part, where))), None)
-    if origin is dict and isinstance(value, dict):
-        return next((text for each in value.values() if (text := mismatch(each, inner[1], where))), None)
-    accepted = {float: (int, float), int: int, str: str, bool: bool, type(None): type(None)}.get(kind, ())
-    if isinstance(value, accepted) and not (isinstance(value, bool) and kind in (int, float)):
-        return None
-    return f"{where}: expected {kind}, got {value!r}"
 
 
 def test_messages_to_the_page_are_json_ready(session):

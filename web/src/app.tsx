@@ -1,6 +1,7 @@
 // Page layout: top bar, tools, viewport, panels, bottom dock.
 import type { IconName } from "./icons";
 import { Icon } from "./icons";
+import { CrowdPanel } from "./panels/crowd";
 import { DrivePanel } from "./panels/drive";
 import { EditPanel } from "./panels/edit";
 import { Dropped, Mapping, Notes } from "./panels/material";
@@ -24,6 +25,7 @@ const TABS: [store.Tab, IconName, string, () => preact.JSX.Element][] = [
   ["compare", "compare", "A/B", ComparePanel],
   ["quality", "table", "Quality", QualityPanel],
   ["drive", "drive", "Drive", DrivePanel],
+  ["crowd", "people", "Crowd", CrowdPanel],
   ["history", "history", "History", HistoryPanel],
 ];
 

@@ -1,4 +1,5 @@
 // Commands of buttons and keys.
+import { declareClips, pauseCrowd, removeChosen } from "./crowd";
 import { makeSet } from "./drive";
 import * as socket from "./socket";
 import * as store from "./store";
@@ -19,6 +20,10 @@ export function redo(): void {
 }
 
 export function playOrPause(): void {
+  if (store.crowd.peek()) {
+    pauseCrowd();
+    return;
+  }
   if (!store.playing.peek() && store.frame.peek() >= store.frames.peek() - 1) store.frame.value = 0;
   store.playing.value = !store.playing.peek();
 }
@@ -48,6 +53,10 @@ export function pinHere(): void {
 }
 
 export function deleteSelected(): void {
+  if (store.crowd.peek()) {
+    removeChosen();
+    return;
+  }
   const chosen = store.selection.peek();
   const key = store.keyChosen.peek();
   if (key !== null) {
@@ -288,7 +297,8 @@ export function offerClips(files: readonly DroppedFile[], take = 0): void {
   const known = store.ownClips.peek().filter((entry) => !files.some(({ file }) => file === entry.file));
   store.ownClips.value = [...known, ...files.map(({ file, name }) => ({ file, name: file.split("/")[1] ?? name, take }))];
   store.ownSet.value = null;
-  store.tab.value = "drive";
+  declareClips();
+  store.tab.value = store.crowd.peek() ? "crowd" : "drive";
 }
 
 /** Offers dropped clips, and makes a motion set of them. */
@@ -326,7 +336,7 @@ export function endCompare(): void {
 
 /** Stops what goes on: a drag, a solve, a dialog, playing; else clears the selection. */
 export function escape(): void {
-  if (view.gizmo?.cancel()) return;
+  if (view.gizmo?.cancel() || view.crowd?.cancel()) return;
   if (store.progress.peek() || store.pending.peek() > 0) socket.ask({ do: "cancel" });
   else if (store.help.peek()) store.help.value = false;
   else if (store.notesShown.peek()) store.notesShown.value = false;
@@ -334,6 +344,8 @@ export function escape(): void {
   else if (store.dropped.peek()) store.dropped.value = null;
   else if (store.playing.peek()) store.playing.value = false;
   else if (store.comparison.peek()) endCompare();
+  else if (store.crowdGoal.peek() !== null) store.crowdGoal.value = null;
+  else if (store.crowdActor.peek() !== null) store.crowdActor.value = null;
   else {
     store.keyChosen.value = null;
     store.selection.value = { kind: "none" };

@@ -53,6 +53,9 @@ export const KEYS: readonly Key[] = [
   { keys: "?", what: "These keys", group: "File", test: (e) => e.key === "?", act: () => (store.help.value = !store.help.peek()) },
 ];
 
+/** Keys of the group Edit that a crowd has a use for. */
+const IN_CROWDS = ["Delete", "Esc"];
+
 function solveNumber(number: number): void {
   const name = store.figure.peek()?.methods[number - 1];
   if (name) commands.solveBy(name);
@@ -95,7 +98,8 @@ export function listen(): void {
       return;
     }
     const key = KEYS.find((entry) => entry.test(event));
-    if (!key) return;
+    // what is not seen is not edited
+    if (!key || (store.crowd.peek() && key.group === "Edit" && !IN_CROWDS.includes(key.keys))) return;
     event.preventDefault();
     key.act(event);
   });

@@ -30,6 +30,11 @@ export function seam(): void {
       cast: store.cast.value,
       snapNote: store.snapNote.value,
       liveFrames: view.theatre?.live?.frames ?? 0,
+      crowd: store.crowd.value,
+      crowdStatus: store.crowdStatus.value,
+      crowdActor: store.crowdActor.value,
+      crowdGoal: store.crowdGoal.value,
+      crowdFrames: view.theatre?.crowd?.received ?? 0,
       software: view.theatre?.stage.software,
     }),
     /** World positions of all joints at a frame. */
@@ -38,6 +43,24 @@ export function seam(): void {
       return track ? [...track.positions.subarray(3 * frame * track.joints, 3 * (frame + 1) * track.joints)] : [];
     },
     livePosition: () => (view.theatre?.live ? [...view.theatre.live.track.positions] : []),
+    /** World positions of the joints of an actor of the crowd, by its number, as they are drawn. */
+    crowdPositions: (number: number) => view.theatre?.crowd?.positions(number) ?? [],
+    /** Pixel of the target of a goal of the crowd. */
+    crowdTarget: (name: string) => {
+      const found = view.theatre?.crowd?.targets().find(({ goal }) => goal.name === name);
+      return found ? onPage(found.at) : null;
+    },
+    /** Pixel of a point of the selected actor of the crowd. */
+    crowdPoint: (name: string) => {
+      const crowd = view.theatre?.crowd;
+      const place = crowd?.place(crowd.grabs().findIndex((grab) => grab.name === name));
+      return place ? onPage(place) : null;
+    },
+    /** Pixel of the ring of an actor of the crowd, towards +x. */
+    crowdRing: (number: number) => {
+      const ring = view.theatre?.crowd?.ringOf(number);
+      return ring ? onPage(ring.at.add(new THREE.Vector3(0.9 * ring.outer, 0, 0))) : null;
+    },
     /** Pixel of a joint or contact point, on the page. */
     handle: (name: string) => {
       const handles = view.theatre?.handles;

@@ -1,8 +1,8 @@
 // The connection to the server: JSON both ways, poses one way. Reconnects automatically.
 import { batch, effect } from "@preact/signals";
 import * as store from "./store";
-import type { Edit, Said } from "./types";
-import { CURRENT, GROUND, LIVE, LOOKS, MESH, ORIGINAL, POSES, Track, decode, type GroundData, type LooksData, type MeshData, type Poses } from "./wire";
+import type { CrowdAnswer, Edit, Said } from "./types";
+import { CROWD_POSES, CURRENT, GROUND, LIVE, LOOKS, MESH, ORIGINAL, Track, decode, type CrowdPoses, type GroundData, type LooksData, type MeshData, type Poses } from "./wire";
 
 const KEY = "footplant-session";
 /** Largest number of frames for which a clip is measured after every edit. */
@@ -19,7 +19,9 @@ export const sinks: {
   ground: (ground: GroundData | null) => void;
   looks: (looks: LooksData) => void;
   live: (data: Poses) => void;
-} = { mesh: () => {}, ground: () => {}, looks: () => {}, live: () => {} };
+  crowd: (data: CrowdPoses) => void;
+  answer: (said: CrowdAnswer) => void;
+} = { mesh: () => {}, ground: () => {}, looks: () => {}, live: () => {}, crowd: () => {}, answer: () => {} };
 
 export function connect(): void {
   const address = new URL("talk", location.href);
@@ -38,6 +40,8 @@ export function connect(): void {
       store.progress.value = null;
       store.pending.value = 0;
       inFlight = false;
+      // what was driven has ended with the connection
+      endDriving();
     });
     if (event.reason && event.code !== 1001) store.toast(event.reason, "error");
     setTimeout(() => void comeBack(), 1000);
@@ -167,7 +171,8 @@ function hear(said: Said): void {
         store.path.value = said.points;
         break;
       case "driving":
-        store.driving.value = said.mode;
+        if (said.mode === "off") endDriving();
+        else store.driving.value = said.mode;
         if (said.mode === "drive") store.driveKeys.value = said.keys;
         break;
       case "set":
@@ -177,17 +182,42 @@ function hear(said: Said): void {
       case "live":
         store.liveStatus.value = said;
         break;
+      case "crowd":
+        // it may still arrive after the crowd was stopped
+        if (store.driving.value === "off") break;
+        store.crowd.value = said;
+        break;
+      case "crowd_status":
+        if (store.driving.value !== "crowd") break;
+        store.crowdStatus.value = said;
+        break;
+      case "answer":
+        if (said.wrong) store.toast(said.wrong, "error");
+        sinks.answer(said);
+        break;
       case "note":
         store.pending.value = 0;
+        if (store.driving.value === "starting") endDriving();
         store.toast(said.text);
         break;
       case "error":
         inFlight = false;
         store.pending.value = 0;
-        if (said.during === "drive") store.driving.value = "off";
+        if (said.during === "drive" || (said.during === "crowd" && store.driving.value === "starting")) endDriving();
         store.toast(said.text, "error");
         break;
     }
+  });
+}
+
+/** Nothing is driven any more: the clip is shown. */
+export function endDriving(): void {
+  batch(() => {
+    store.driving.value = "off";
+    store.crowd.value = null;
+    store.crowdStatus.value = null;
+    store.crowdActor.value = null;
+    store.crowdGoal.value = null;
   });
 }
 
@@ -222,7 +252,8 @@ function take(buffer: ArrayBuffer): void {
   if (message.kind === MESH) sinks.mesh(message);
   else if (message.kind === LOOKS) sinks.looks(message);
   else if (message.kind === GROUND) sinks.ground(message);
-  else if (message.kind === POSES) takePoses(message);
+  else if (message.kind === CROWD_POSES) sinks.crowd(message);
+  else takePoses(message);
 }
 
 function takePoses(message: Poses): void {

@@ -1,6 +1,6 @@
 // State of the page. Panels read these signals; only `socket.ts` and user actions write them.
 import { computed, effect, signal } from "@preact/signals";
-import type { Actor, Compared, Curves, Document, DrivableSet, DriveKey, Figure, Mark, QualityRow, Vec3 } from "./types";
+import type { Actor, Compared, Crowd, CrowdActor, CrowdGoal, CrowdStatus, Curves, Document, DrivableSet, DriveKey, Figure, Mark, QualityRow, Vec3 } from "./types";
 import type { DroppedFile } from "./commands";
 import type { CopiedPose } from "./view/pose";
 import { Track } from "./wire";
@@ -12,7 +12,7 @@ export type Selection =
   | { kind: "object"; index: number }
   | { kind: "path"; index: number };
 
-export type Tab = "edit" | "stack" | "character" | "scene" | "compare" | "quality" | "drive" | "history";
+export type Tab = "edit" | "stack" | "character" | "scene" | "compare" | "quality" | "drive" | "crowd" | "history";
 export type Mode = "translate" | "rotate";
 
 export const figure = signal<Figure | null>(null);
@@ -76,7 +76,7 @@ export const curves = signal<Curves | null>(null);
 export const plot = signal<"error" | "height" | "speed" | "joint" | "importance">("height");
 /** Control points (x, z) of the character's path. */
 export const path = signal<[number, number][]>([]);
-export const driving = signal<"off" | "starting" | "drive" | "live">("off");
+export const driving = signal<"off" | "starting" | "drive" | "live" | "crowd">("off");
 /** The keys of drive mode, as the server has given them to the motions of the set. */
 export const driveKeys = signal<readonly DriveKey[]>([
   { key: "w", label: "W", what: "walk" },
@@ -93,6 +93,16 @@ export const driveKeys = signal<readonly DriveKey[]>([
 export const driveSource = signal<"samples" | "own">("samples");
 export const ownSet = signal<DrivableSet | null>(null);
 export const liveStatus = signal<{ datagrams: number; rate: number; note: string; matters: Record<string, number> } | null>(null);
+/** Who is in the crowd, and how it runs; null while there is none. */
+export const crowd = signal<Crowd | null>(null);
+export const crowdStatus = signal<CrowdStatus | null>(null);
+/** What is selected of the crowd: the number of an actor, the name of a goal. */
+export const crowdActor = signal<number | null>(null);
+export const crowdGoal = signal<string | null>(null);
+export const chosenActor = computed<CrowdActor | null>(() => crowd.value?.actors.find((actor) => actor.number === crowdActor.value) ?? null);
+export const chosenGoal = computed<CrowdGoal | null>(() => crowdStatus.value?.goals.find((goal) => goal.name === crowdGoal.value) ?? null);
+/** Priority of goals that are added by dragging. */
+export const crowdPriority = signal(10);
 export const help = signal(false);
 export const toasts = signal<{ id: number; text: string; kind: "note" | "error" }[]>([]);
 /** Files that were dropped together, with what the server found in them; null until it has looked. */

@@ -280,7 +280,7 @@ export interface DrivenMotion {
 
 export interface Driving {
   is: "driving";
-  mode: "drive" | "live";
+  mode: "drive" | "live" | "crowd" | "off";
   keys: DriveKey[];
 }
 
@@ -298,6 +298,86 @@ export interface LiveStatus {
   matters: Record<string, number>;
 }
 
+/** An actor of a crowd; actors with the same model have the same skin. */
+export interface CrowdActor {
+  name: string;
+  number: number;
+  model: number;
+  body: string;
+  motion: string;
+  speed: number;
+  character: Character;
+}
+
+/** Who is in a crowd, and what its messages may name. */
+export interface Crowd {
+  is: "crowd";
+  scene: string;
+  fps: number;
+  actors: CrowdActor[];
+  bodies: string[];
+  motions: string[];
+  grounds: string[];
+  ground: string;
+  level: boolean;
+  apart: boolean;
+}
+
+/** Where an actor stands (x, z), metres, how it faces, and how deep it is in another body, metres. */
+export interface CrowdStanding {
+  number: number;
+  place: [number, number];
+  degrees: number;
+  depth: number;
+}
+
+/** A point of an actor. */
+export interface CrowdPoint {
+  actor: number;
+  point: string;
+  joint: number;
+  offset: Vec3;
+}
+
+/** A goal of a crowd: how much it counts (active), what is left (metres; radians of an orientation), and why. */
+export interface CrowdGoal {
+  name: string;
+  kind: string;
+  priority: number;
+  actor: number;
+  point: string;
+  joint: number;
+  offset: Vec3;
+  of: CrowdPoint | null;
+  target: Vec3;
+  active: number;
+  left: number | null;
+  met: boolean;
+  why: string;
+  together: number;
+}
+
+/** How a crowd runs: frames a second, share of the time that its thread is busy, and every goal. */
+export interface CrowdStatus {
+  is: "crowd_status";
+  seconds: number;
+  playing: boolean;
+  rate: number;
+  load: number;
+  busy: boolean;
+  actors: CrowdStanding[];
+  goals: CrowdGoal[];
+}
+
+/** What became of a message to a crowd, by its number; wrong: why it was refused. */
+export interface CrowdAnswer {
+  is: "answer";
+  number: number;
+  address: string;
+  wrong: string;
+  values: unknown[];
+}
+
 export interface Note {
   is: "note";
   text: string;
@@ -309,4 +389,4 @@ export interface Failure {
   during?: string;
 }
 
-export type Said = Figure | Document | Curves | Measured | Comparison | Dragged | Progressed | GroundChanged | PathPoints | Cast | Driving | DrivableSet | LiveStatus | Note | Failure;
+export type Said = Figure | Document | Curves | Measured | Comparison | Dragged | Progressed | GroundChanged | PathPoints | Cast | Driving | DrivableSet | LiveStatus | Crowd | CrowdStatus | CrowdAnswer | Note | Failure;

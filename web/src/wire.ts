@@ -4,11 +4,14 @@ export const POSES = 1;
 export const MESH = 2;
 export const GROUND = 3;
 export const LOOKS = 4;
+export const CROWD_POSES = 5;
 export const CURRENT = 0;
 export const ORIGINAL = 1;
 export const OTHER = 2;
 export const LIVE = 3;
 export const FIRST = 4;
+/** Layer of the ground of a crowd; from here on, of the models of its actors. */
+export const CROWD = 256;
 const HEADER = 8;
 
 export interface Poses {
@@ -51,6 +54,7 @@ export interface LooksData {
 
 export interface GroundData {
   kind: typeof GROUND;
+  layer: number;
   columns: number;
   rows: number;
   low: [number, number];
@@ -58,7 +62,18 @@ export interface GroundData {
   heights: Float32Array;
 }
 
-export type Message = Poses | MeshData | GroundData | LooksData;
+/** All actors of a crowd at a frame, one after another. */
+export interface CrowdPoses {
+  kind: typeof CROWD_POSES;
+  frame: number;
+  /** Numbers of the actors, and how many joints each has. */
+  numbers: Uint32Array;
+  counts: Uint32Array;
+  positions: Float32Array;
+  quaternions: Float32Array;
+}
+
+export type Message = Poses | MeshData | GroundData | LooksData | CrowdPoses;
 
 /** Decodes a binary message; throws when its length does not match its header. */
 export function decode(buffer: ArrayBuffer): Message {
@@ -99,7 +114,12 @@ export function decode(buffer: ArrayBuffer): Message {
   } else if (kind === GROUND) {
     expectLength(buffer, HEADER + 4 + a * b);
     const [x = 0, z = 0, dx = 1, dz = 1] = floats(4);
-    message = { kind, columns: a, rows: b, low: [x, z], step: [dx, dz], heights: floats(a * b) };
+    message = { kind, layer, columns: a, rows: b, low: [x, z], step: [dx, dz], heights: floats(a * b) };
+  } else if (kind === CROWD_POSES) {
+    expectLength(buffer, HEADER + 2 * b + 7 * c);
+    const [numbers, counts] = [integers(b), integers(b)];
+    if (counts.reduce((sum, count) => sum + count, 0) !== c) throw new Error("actors whose joints do not add up");
+    message = { kind, frame: a, numbers, counts, positions: floats(3 * c), quaternions: floats(4 * c) };
   } else {
     throw new Error(`a message of the unknown kind ${kind}`);
   }

@@ -8,9 +8,11 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +35,7 @@ from footplant.skeleton import Character
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
+    from footplant.contacts.ground import Ground
     from footplant.editor.drive_sets import DriveSet
     from footplant.editor.hub import Hub
 
@@ -130,7 +133,8 @@ class Connection:
             if self._job is not None:
                 self._job.cancel()
             if self.driver is not None:
-                self.driver.stop()
+                # its last poses go through this loop
+                await asyncio.to_thread(self.driver.stop)
             worker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await worker
@@ -150,7 +154,10 @@ class Connection:
                 self._job.cancel()
         elif request["do"] == "steer":
             if self.driver is not None:
-                self.driver.steer(request)
+                try:
+                    self.driver.steer(request)
+                except (FootplantError, ValueError) as error:
+                    await self.send({"is": "error", "text": str(error), "during": "steer"})
         elif request["do"] == "drag":
             self._drag = request
             self._news.set()
@@ -468,11 +475,9 @@ class Connection:
         """Start or stop driving the character by keys or a stream."""
         from footplant.editor.driving import KeyDriver, StreamDriver
 
-        played, self.driver = self.driver, None
-        if played is not None:
-            played.stop()
+        played = self._end_performance()
         if request["mode"] == "keep":
-            self._keep_played(played, request)
+            self._keep_driven(played, request)
             return
         state = self.session.state
         keys: list[dict[str, str]] = []
@@ -490,25 +495,122 @@ class Connection:
             self.driver.start()
             self.send_now({"is": "driving", "mode": request["mode"], "keys": keys})
 
-    def _keep_played(self, played: Any, request: Request) -> None:
+    def _keep_driven(self, played: Any, request: Request) -> None:
         """Open what was driven or received as a clip of its own."""
-        if played is None:
+        from footplant.editor.driving import Driver
+
+        if not isinstance(played, Driver):
             raise ConstraintError("expected something that was played, got nothing")
+        clip = Clip(played.recorded(), played.character, name="recording")
+        self._open_recording([clip], played.ground, self.session.state.ground_name, request)
+
+    def _open_recording(self, clips: list[Clip], ground: Ground | None, ground_name: str, request: Request) -> None:
+        """Open what was played in this tab: the characters of a scene, and the ground that they moved on."""
+        from footplant.editor.files import save_scene
         from footplant.editor.recorded_ground import pack_ground
-        from footplant.io import save
 
         path = self.session.journal.new_upload("recording.footplant", "recorded")
-        path.unlink()
-        motion, ground_name = played.recorded(), self.session.state.ground_name
-        save(path, Clip(motion, played.character, name="recording"))
+        save_scene(path, clips)
         path.chmod(0o600)
         name = f"{path.parent.name}/{path.name}"
         with self._own_files_kept(request):
             self.session = self.hub.open_in(self.key, self.session, name, self.progress)
-        if played.ground is not None:
-            kept = self.session.journal.keep("ground.npz", pack_ground(played.ground, motion))
-            self.session.do({"kind": "ground", "file": kept, "name": ground_name})
+        if ground is not None:
+            for session in self.hub.tabs[self.key].cast:
+                kept = session.journal.keep("ground.npz", pack_ground(ground, session.state.motion))
+                session.do({"kind": "ground", "file": kept, "name": ground_name})
         self.introduce()
+
+    def crowd(self, request: Request) -> None:
+        """Start, stop or keep a crowd, or add clips of one's own to what its messages may name."""
+        mode = request["mode"]
+        if mode == "declare":
+            self._declare(request)
+        elif mode == "keep":
+            self._keep_crowd(request)
+        elif mode in ("start", "off"):
+            self._end_performance()
+            if mode == "start":
+                self._start_crowd(request)
+        else:
+            raise ConstraintError(f"expected start, declare, keep or off, got {mode!r}")
+
+    def _end_performance(self) -> Any:
+        """Stop what moves characters, if anything does, and return it."""
+        played, self.driver = self.driver, None
+        if played is not None:
+            played.stop()
+        return played
+
+    def _start_crowd(self, request: Request) -> None:
+        from footplant.editor.crowd_player import CrowdPlayer
+        from footplant.editor.crowd_scenes import OPEN, open_crowd
+
+        state, clips = self.session.state, self._crowd_clips(request)
+        present: list[str] = []
+        if request["scene"] == OPEN:
+            tab = self.hub.tabs.get(self.key)
+            for session in [self.session] if tab is None else tab.cast:
+                if session.state.ground is not None:
+                    raise ConstraintError(
+                        f"expected clips on level ground, got {session.state.clip.name!r} on a terrain: switch it off "
+                        "in Stack, start the crowd, and choose the ground there"
+                    )
+                own = replace(session.state.clip, motion=session.state.motion, others=())
+                present.append(new_name(own.name, clips))
+                clips[present[-1]] = own
+        opening = open_crowd(
+            str(request["scene"]), clips, present, ground=state.ground, apart=bool(request.get("apart")),
+            progress=self.progress,
+        )  # fmt: skip
+        # not if it was cancelled meanwhile
+        self.progress("preparing the crowd", 1.0)
+        self.driver = CrowdPlayer(opening, self.send_now)
+        self.driver.start()
+        self.send_now({"is": "driving", "mode": "crowd", "keys": []})
+
+    def _crowd_clips(self, request: Request) -> dict[str, Clip]:
+        """Return clips of the user's own that a request names, by the names that a crowd's messages give them."""
+        from footplant.editor.drive_sets import MOST_CLIPS
+
+        names, clips = request.get("clips", []), {}
+        if not isinstance(names, list) or len(names) > MOST_CLIPS:
+            raise ConstraintError(f"expected up to {MOST_CLIPS} clips of your own, got {names!r}"[:200])
+        for entry in names:
+            clip = self._clip_of(entry)
+            clips[new_name(clip.name, clips)] = clip
+        return clips
+
+    def _declare(self, request: Request) -> None:
+        from footplant.editor.crowd_player import CrowdPlayer
+        from footplant.editor.crowd_scenes import own_material
+        from footplant.editor.drive_sets import MOST_CLIPS
+
+        player = self.driver
+        if not isinstance(player, CrowdPlayer):
+            raise ConstraintError("expected a crowd that plays, got none: start one first")
+        for name, clip in self._crowd_clips(request).items():
+            if len(player.own) >= 2 * MOST_CLIPS:
+                raise ConstraintError(f"expected up to {2 * MOST_CLIPS} clips of your own in a crowd, got more")
+            player.declare(new_name(name, player.own), own_material(clip))
+
+    def _keep_crowd(self, request: Request) -> None:
+        """Open what the crowd has played as a scene; it ends only if that can be done."""
+        from footplant.editor.crowd_player import CrowdPlayer, still_ground
+        from footplant.editor.hub import MOST_ACTORS
+
+        player = self.driver
+        if not isinstance(player, CrowdPlayer):
+            raise ConstraintError("expected a crowd that plays, got none: start one first")
+        clips = player.recording.clips()
+        if len(clips) > MOST_ACTORS:
+            raise ConstraintError(
+                f"expected at most {MOST_ACTORS} characters in a scene of the editor, got {len(clips)}: remove some "
+                "actors and keep it then"
+            )
+        self._end_performance()
+        self.send_now({"is": "driving", "mode": "off", "keys": []})
+        self._open_recording(clips, still_ground(player.crowd.scene.ground), player.ground, request)
 
     @contextlib.contextmanager
     def _own_files_kept(self, request: Request) -> Iterator[None]:
@@ -555,6 +657,12 @@ class Connection:
         self.introduce()
 
 
+def new_name(name: str, known: Container[str]) -> str:
+    """Return a name for a clip that is not known yet, of a length that messages may have."""
+    base = Path(name).name[:48] or "clip"
+    return next(own for own in chain([base], (f"{base} {n}" for n in count(2))) if own not in known)
+
+
 def _changed(before: Motion | None, after: Motion) -> tuple[int, int]:
     """Return the first and last (exclusive) frame at which two motions differ."""
     if before is None or before.rotations.shape != after.rotations.shape or before.skeleton is not after.skeleton:
@@ -572,5 +680,5 @@ _HANDLERS: dict[str, Callable[[Connection, Request], None]] = {
     "release": Connection.release, "curves": Connection.curves, "quality": Connection.quality,
     "compare": Connection.compare, "open": Connection.open, "recover": Connection.recover,
     "forget": Connection.forget, "drop": Connection.edit, "drive": Connection.drive, "path": Connection.path,
-    "actor": Connection.actor, "set": Connection.make_set,
+    "actor": Connection.actor, "set": Connection.make_set, "crowd": Connection.crowd,
 }  # fmt: skip

@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,17 +30,16 @@ FEWEST = 10
 Send = Callable[[dict[str, Any] | bytes], None]
 
 
-class _Performance(ABC):
-    """A thread that sends poses of one character."""
+class Performance(ABC):
+    """A thread that sends poses."""
 
-    ground: Ground | None = None
-    """What the character moves on; None: a level floor at height 0."""
+    mode: ClassVar[str]
+    """What the page asks for it by."""
 
-    def __init__(self, character: Character, send: Send) -> None:
-        self.character, self._send = character, send
+    def __init__(self, send: Send) -> None:
+        self._send = send
         self._stopped = threading.Event()
         self._sequence = 0
-        self._played: deque[tuple[float, Any, Any]] = deque(maxlen=LONGEST)
         self._thread = threading.Thread(target=self._run, name="footplant-live", daemon=True)
 
     def start(self) -> None:
@@ -56,6 +55,37 @@ class _Performance(ABC):
     def steer(self, request: Mapping[str, Any]) -> None:
         """Handle a request of the page while playing; ignored by default."""
         del request
+
+    def _run(self) -> None:
+        try:
+            self.play()
+        except FootplantError as error:
+            self._fail(str(error))
+        except Exception as error:
+            # a thread that ends silently would leave the page waiting
+            self._fail(f"{self.mode} mode ended: {type(error).__name__}: {error}")
+            raise
+
+    def _fail(self, text: str) -> None:
+        self._send({"is": "error", "text": text, "during": self.mode})
+        self._send({"is": "driving", "mode": "off", "keys": []})
+
+    @abstractmethod
+    def play(self) -> None:
+        """Send poses until stopped."""
+
+
+class Driver(Performance):
+    """A thread that sends poses of one character."""
+
+    mode = "drive"
+    ground: Ground | None = None
+    """What the character moves on; None: a level floor at height 0."""
+
+    def __init__(self, character: Character, send: Send) -> None:
+        super().__init__(send)
+        self.character = character
+        self._played: deque[tuple[float, Any, Any]] = deque(maxlen=LONGEST)
 
     def show(self, root: Any, rotations: Any) -> None:
         """Send one pose."""
@@ -78,22 +108,8 @@ class _Performance(ABC):
         turned = rotation.slerp(rotations[rows], rotations[after], share[:, None])
         return Motion(self.character.skeleton, root, turned, RATE)
 
-    def _run(self) -> None:
-        try:
-            self.play()
-        except FootplantError as error:
-            self._send({"is": "error", "text": str(error), "during": "drive"})
-        except Exception as error:
-            # a thread that ends silently would leave the page waiting
-            self._send({"is": "error", "text": f"driving ended: {type(error).__name__}: {error}", "during": "drive"})
-            raise
 
-    @abstractmethod
-    def play(self) -> None:
-        """Send poses until stopped."""
-
-
-class KeyDriver(_Performance):
+class KeyDriver(Driver):
     """A character driven by keys."""
 
     def __init__(
@@ -136,7 +152,7 @@ class KeyDriver(_Performance):
             self.show(pose.root, pose.rotations)
 
 
-class StreamDriver(_Performance):
+class StreamDriver(Driver):
     """A character driven as a puppet by a performer whose poses arrive by UDP."""
 
     def __init__(self, place: str, character: Character, send: Send) -> None:

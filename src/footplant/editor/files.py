@@ -57,7 +57,7 @@ def _save_project(path: Path, session: Session, clip: Clip, others: Sequence[Ses
     for name in _used_files(done, session.journal.files):
         members[UPLOADS + name] = (session.journal.files / name).read_bytes()
     for number, other in enumerate(others):
-        members[f"{CAST}{number + 2}.footplant"] = export(other, ".footplant")[1]
+        members[f"{CAST}{number + 2:02}.footplant"] = export(other, ".footplant")[1]
     constraints: list[Mapping[str, Any]] = []
     for mark in session.state.marks:
         try:
@@ -85,6 +85,17 @@ def _texts(value: Any) -> list[str]:
         return [value]
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for entry in entries for text in _texts(entry)]
+
+
+def save_scene(path: Path, clips: Sequence[Clip]) -> None:
+    """Write clips as the characters of one scene, to be opened together."""
+    from footplant.io.project import Extra, Project, save_project
+
+    members = {}
+    for number, clip in enumerate(clips[1:]):
+        save_project(path, Project.of(clip))
+        members[f"{CAST}{number + 2:02}.footplant"] = path.read_bytes()
+    save_project(path, replace(Project.of(clips[0]), extra=Extra(members=members)))
 
 
 def unpack_cast(path: Path) -> list[bytes]:

@@ -252,11 +252,80 @@ class DrivenMotion(TypedDict):
     what: str
 
 
-Driving = TypedDict("Driving", {"is": Literal["driving"], "mode": Literal["drive", "live"], "keys": list[DriveKey]})
+Driving = TypedDict("Driving", {
+    "is": Literal["driving"], "mode": Literal["drive", "live", "crowd", "off"], "keys": list[DriveKey],
+})  # fmt: skip
 DrivableSet = TypedDict("DrivableSet", {"is": Literal["set"], "motions": list[DrivenMotion], "missing": list[str]})
 LiveStatus = TypedDict("LiveStatus", {
     "is": Literal["live"], "datagrams": int, "rate": float, "note": str, "matters": dict[str, float],
 })  # fmt: skip
+
+
+class CrowdActor(TypedDict):
+    """An actor of a crowd; actors with the same model have the same skin."""
+
+    name: str
+    number: int
+    model: int
+    body: str
+    motion: str
+    speed: float
+    character: Character
+
+
+Crowd = TypedDict("Crowd", {
+    "is": Literal["crowd"], "scene": str, "fps": float, "actors": list[CrowdActor], "bodies": list[str],
+    "motions": list[str], "grounds": list[str], "ground": str, "level": bool, "apart": bool,
+})  # fmt: skip
+Crowd.__doc__ = "Who is in a crowd, and what its messages may name."
+
+
+class CrowdStanding(TypedDict):
+    """Where an actor stands (x, z), metres, how it faces, and how deep it is in another body, metres."""
+
+    number: int
+    place: tuple[float, float]
+    degrees: float
+    depth: float
+
+
+class CrowdPoint(TypedDict):
+    """A point of an actor."""
+
+    actor: int
+    point: str
+    joint: int
+    offset: Vec3
+
+
+class CrowdGoal(TypedDict):
+    """A goal of a crowd: how much it counts (active), what is left (metres; radians of an orientation), and why."""
+
+    name: str
+    kind: str
+    priority: int
+    actor: int
+    point: str
+    joint: int
+    offset: Vec3
+    of: CrowdPoint | None
+    target: Vec3
+    active: float
+    left: float | None
+    met: bool
+    why: str
+    together: int
+
+
+CrowdStatus = TypedDict("CrowdStatus", {
+    "is": Literal["crowd_status"], "seconds": float, "playing": bool, "rate": float, "load": float, "busy": bool,
+    "actors": list[CrowdStanding], "goals": list[CrowdGoal],
+})  # fmt: skip
+CrowdStatus.__doc__ = "How a crowd runs: frames a second, share of the time that its thread is busy, and every goal."
+CrowdAnswer = TypedDict("CrowdAnswer", {
+    "is": Literal["answer"], "number": int, "address": str, "wrong": str, "values": list[object],
+})  # fmt: skip
+CrowdAnswer.__doc__ = "What became of a message to a crowd, by its number; wrong: why it was refused."
 Note = TypedDict("Note", {"is": Literal["note"], "text": str})
 Failure = TypedDict("Failure", {"is": Literal["error"], "text": str, "during": NotRequired[str]})
 
@@ -264,10 +333,11 @@ ALIASES: dict[str, Any] = {"Vec3": Vec3, "Quat": Quat, "Track": Track, "QualityR
 TABLES = (
     ContactPoint, End, Character, LeftJournal, Figure, Phase, PointName, Mark, Footstep, Fix, Conflict, Operator,
     HandEdit, SceneObject, Report, Document, Compared, Actor, Curves, Measured, Comparison, Dragged, Progressed,
-    GroundChanged, PathPoints, Cast, DriveKey, DrivenMotion, Driving, DrivableSet, LiveStatus, Note, Failure,
+    GroundChanged, PathPoints, Cast, DriveKey, DrivenMotion, Driving, DrivableSet, LiveStatus, CrowdActor, Crowd,
+    CrowdStanding, CrowdPoint, CrowdGoal, CrowdStatus, CrowdAnswer, Note, Failure,
 )  # fmt: skip
 SAID = (Figure, Document, Curves, Measured, Comparison, Dragged, Progressed, GroundChanged, PathPoints, Cast, Driving,
-        DrivableSet, LiveStatus, Note, Failure)  # fmt: skip
+        DrivableSet, LiveStatus, Crowd, CrowdStatus, CrowdAnswer, Note, Failure)  # fmt: skip
 """What the server says; the page tells them apart by `is`."""
 
 

@@ -8,13 +8,16 @@ A message is a header of eight unsigned integers, then arrays one after another:
     looks   [4, layer, sequence, triangles, materials, textures, 0, 0]  float32 texture coordinates (T, 3, 2), uint32
             materials (T), float32 colours (M, 4), int32 textures of materials (M; −1: none), uint32 sizes (K), then the
             pictures' files, each padded to 4 bytes
-    ground  [3, 0, sequence, n along x, m along z, 0, 0, 0]           float32 low x, low z, steps x, z, heights (n, m)
+    ground  [3, layer, sequence, n along x, m along z, 0, 0, 0]       float32 low x, low z, steps x, z, heights (n, m)
+    crowd   [5, 0, sequence, frame, actors, joints in all, 0, 0]   uint32 numbers of the actors (A), joints of each (A),
+            float32 positions (J, 3), quaternions (J, 4) of all, one actor after another
 
 Positions are metres in the world, quaternions are world rotations (x, y, z, w), as in three.js.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -29,6 +32,7 @@ POSES: Final = 1
 MESH: Final = 2
 GROUND: Final = 3
 LOOKS: Final = 4
+CROWD_POSES: Final = 5
 MOST_PICTURES = 96 * 2**20
 """Bytes of pictures that are sent; those beyond are left out."""
 CURRENT: Final = 0
@@ -43,6 +47,8 @@ FIRST: Final = 4
 """Layer of the first of two compared motions, where it is not the edited one."""
 CAST: Final = 16
 """Layers from here on: the other characters of the scene."""
+CROWD: Final = 256
+"""Layer of the ground of a crowd; from here on, of the models of its actors."""
 
 
 def header(*numbers: int) -> bytes:
@@ -99,7 +105,20 @@ def encode_looks(skin: Skin, looks: Looks, layer: int, sequence: int) -> bytes:
     ))  # fmt: skip
 
 
-def encode_ground(low: NDArray, step: NDArray, heights: NDArray, sequence: int) -> bytes:
+def encode_crowd(poses: Mapping[int, tuple[NDArray, NDArray]], frame: int, sequence: int) -> bytes:
+    """Encode world positions (J, 3) and rotations (J, 4) of actors, by their numbers, at a frame of the crowd."""
+    places = [places for places, _ in poses.values()]
+    turns = [turns[:, [1, 2, 3, 0]] for _, turns in poses.values()]
+    counts = [len(own) for own in places]
+    return b"".join((
+        header(CROWD_POSES, 0, sequence, frame, len(poses), sum(counts)),
+        np.array([*poses, *counts], "<u4").tobytes(),
+        *(np.ascontiguousarray(own, "<f4").tobytes() for own in places),
+        *(np.ascontiguousarray(own, "<f4").tobytes() for own in turns),
+    ))  # fmt: skip
+
+
+def encode_ground(low: NDArray, step: NDArray, heights: NDArray, sequence: int, layer: int = CURRENT) -> bytes:
     """Encode heights (n along x, m along z), metres, over a grid that starts at a corner (x, z)."""
-    head = header(GROUND, 0, sequence, *heights.shape)
+    head = header(GROUND, layer, sequence, *heights.shape)
     return head + np.array([*low, *step], "<f4").tobytes() + np.ascontiguousarray(heights, "<f4").tobytes()

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.blending.compose import root_reference
 from footplant.checks import real_number
 from footplant.contacts.moving_ground import MovingGround
 from footplant.errors import ConstraintError
@@ -50,7 +51,7 @@ from footplant.live.crowd_group import (
     phases_of,
     skin_radius,
 )
-from footplant.live.crowd_lines import AIR, STILL, Line
+from footplant.live.crowd_lines import AIR, STILL, Line, heading_between
 from footplant.live.crowd_order import SolveOrder, solve_order
 from footplant.live.crowd_reasons import MET, why_unmet
 from footplant.live.crowd_rows import RowLayout, key_of
@@ -346,21 +347,53 @@ class Crowd:
                 f"{prepared.actor.character.name!r}; another skeleton needs another actor"
             )
 
-    def recast(self, number: int, prepared: PreparedActor, *, ease: float = EASE) -> None:
+    def recast(self, number: int, prepared: PreparedActor, *, ease: float = EASE, same_phase: bool = False) -> None:
         """Give an actor (by index) another body or other motions from the next step on.
 
         They go on from where the actor is and faces then. ease: seconds in which it gets there; planted feet stay.
+        same_phase: an own motion (see `prepare`) goes on in its middle, from where the actor's last one is: it is the
+        same at another speed.
         """
         self._require_alike(number, prepared)
         index, row = self.place[number]
         group, line = self.groups[index], prepared.line
-        before = group.lines[row]
-        if line.own and before.own and prepared.actor.acts[-1] is self.scene.actors[number].acts[-1]:
+        before, act = group.lines[row], self.scene.actors[number].acts[-1]
+        if line.own and before.own and prepared.actor.acts[-1] is act:
             line = replace(line, begun=before.begun)
+        elif line.own and same_phase:
+            frame = round(self._now * self.scene.fps)
+            now = before.index(frame, self.read(frame))
+            played = now if before.own else max(now - round(act.start * self.scene.fps), 0)
+            at = min(round(played * act.speed / prepared.actor.acts[-1].speed), len(line) - 1)
+            root, local = before.pose(now)
+            line = replace(line.aligned(at, root, local[0]), begun=frame - at)
         group.lines.put(row, line)
         group.fresh[row] = _seconds(ease)
         group.reshaping[row] = Reshape(group.body_of(row), body_of(prepared), ease)
         self._cast(number, prepared)
+
+    def move(
+        self, number: int, place: tuple[float, float], *, heading: float | None = None, ease: float = EASE
+    ) -> None:
+        """Bring an actor (by index) to a place (x, z), metres, from the next step on: its motion goes on there.
+
+        heading: radians that it faces then, 0 along +z; None: as it does. ease: seconds in which it glides there.
+        """
+        index, row = self.place[number]
+        group, actor, frame = self.groups[index], self.scene.actors[number], round(self._now * self.scene.fps)
+        line, turn = group.lines[row], rotation.identity()
+        root, local = line.pose(line.index(frame, self.read(frame)))
+        if heading is not None:
+            upright = root_reference(actor.character)
+            turn = heading_between(local[0], rotation.multiply(rotation.exp([0.0, heading, 0.0]), upright))
+        shift = np.array([place[0], 0.0, place[1]]) - rotation.rotate(turn, root) * [1.0, 0.0, 1.0]
+        group.lines.put(row, line.moved(turn, shift))
+        group.moved[row] = _seconds(ease)
+        x, _, z = rotation.rotate(turn, np.array([actor.place[0], 0.0, actor.place[1]])) + shift
+        turned = actor.heading + 2.0 * math.atan2(float(turn[2]), float(turn[0]))
+        own = list(self.scene.actors)
+        own[number] = replace(actor, place=(float(x), float(z)), heading=turned)
+        self.scene = replace(self.scene, actors=tuple(own))
 
     def _cast(self, number: int, prepared: PreparedActor) -> None:
         """Write an actor into the scene, and what depends on its body alone."""
@@ -431,6 +464,14 @@ class Crowd:
         """Return the numbers of the actors that are not removed."""
         return np.flatnonzero(self._here).tolist()
 
+    def target(self, goal: int) -> NDArray:
+        """Return the target (3,) that a goal (by index) was aimed at last; see `Goal.target`."""
+        return self.groups[self._goal_group[goal]].goals.target[self._goal_row[goal]].copy()
+
+    def ground_seconds(self, frame: int) -> float:
+        """Return since when the ground is there at a frame: the time of one that moves."""
+        return 0.0 if self._ground_begun is None else (frame - self._ground_begun) / self.scene.fps
+
     def _known(self, goals: Sequence[int] | NDArray) -> NDArray:
         goals = np.asarray(goals, np.int64)
         if len(goals) and not 0 <= goals.min() <= goals.max() < len(self.scene.goals):
@@ -473,9 +514,12 @@ class Crowd:
                 near = np.linalg.norm((start - last)[:, ::2], axis=1) < SAME_PLACE
                 again = [row for row in np.flatnonzero(near & group.here).tolist() if row not in group.lines.own]
                 changed = dict.fromkeys(again, EASE) | changed
-            eased = {row: over for row, over in changed.items() if over}
+            eased = {row: over for row, over in (changed | group.moved).items() if over}
             if eased and part.postures:
                 self._ease_lines(group, part, eased, frame, scene)
+            for row in group.moved:
+                part.holds.forget(row)
+            group.moved = {}
         for number, over in list(self._leaving.items()):
             self._vacant[number] = now + over
             del self._leaving[number]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from footplant.contacts.moving_ground import MovingGround
 from footplant.errors import ConstraintError, FootplantError
 from footplant.live.crowd import EASE, Crowd
 from footplant.live.crowd_group import CrowdState, Postures
-from footplant.live.crowd_reader import crowd_goals, crowd_ground, with_proportions
+from footplant.live.crowd_reader import FASTEST, SLOWEST, crowd_goals, crowd_ground, with_proportions
 from footplant.live.crowd_scene import Act, AnyGround, CrowdActor, Goal
 from footplant.live.protocols import osc
 from footplant.samples import CHARACTERS, MOTIONS
@@ -92,9 +92,12 @@ class CrowdCast:
         found = self._grounds.get(text)
         return _within_reach(crowd_ground(text, AROUND), text) if found is None else found
 
-    def names(self) -> str:
-        """Return what there is, for a log."""
-        return f"bodies {', '.join(self._bodies)}; motions {', '.join(self._motions)}"
+    def declare(self, name: str, character: Character, motion: Act | None = None) -> None:
+        """Add a body, and a motion if there is one, that messages may name from now on."""
+        # others may be looking for a name meanwhile
+        self._bodies = {**self._bodies, name: character}
+        if motion is not None:
+            self._motions = {**self._motions, name: motion}
 
 
 def _unknown(what: str, name: str, names: Sequence[str]) -> ConstraintError:
@@ -151,12 +154,14 @@ class CrowdControl:
         self._goals: dict[str, list[int]] = {}
         for number, goal in enumerate(crowd.scene.goals):
             self._goals.setdefault(goal.name or goal.kind, []).append(number)
-        self._seen: tuple[CrowdState, list[Postures], int] | None = None
+        self.seen: tuple[CrowdState, list[Postures], int] | None = None
+        """The state, the postures of all groups and the number of the last frame that was played."""
         self._handlers: dict[str, Callable[[_Arguments], Any]] = {
             "/crowd/aim": self._aim, "/crowd/priority": self._prioritise, "/crowd/schedule": self._schedule,
             "/crowd/goal": self._add_goal, "/crowd/goal/remove": self._remove_goal, "/crowd/body": self._reshape,
             "/crowd/motion": self._play, "/crowd/actor": self._add_actor, "/crowd/actor/remove": self._remove_actor,
-            "/crowd/ground": self._ground, "/crowd/ask": self._ask,
+            "/crowd/ground": self._ground, "/crowd/ask": self._ask, "/crowd/place": self._place,
+            "/crowd/speed": self._pace,
         }  # fmt: skip
         self._prompt = {"/crowd/aim", "/crowd/priority", "/crowd/ask"}
         """What need not wait for others, where its goal is known."""
@@ -199,12 +204,22 @@ class CrowdControl:
 
     def saw(self, state: CrowdState, poses: list[Postures], frame: int) -> None:
         """Take note of a frame that was played, for senders that ask what became of a goal."""
-        self._seen = state, poses, frame
+        self.seen = state, poses, frame
 
     @property
     def busy(self) -> bool:
         """Whether messages wait or are prepared."""
         return self._job is not None or bool(self._waiting)
+
+    @property
+    def actors(self) -> Mapping[str, int]:
+        """The actors that messages may name, and their numbers."""
+        return self._actors
+
+    @property
+    def goals(self) -> Mapping[str, Sequence[int]]:
+        """The goals that messages may name, and the numbers of each."""
+        return self._goals
 
     def close(self) -> None:
         """End what is prepared beside the crowd."""
@@ -286,7 +301,7 @@ class CrowdControl:
 
     @property
     def _frame(self) -> int:
-        return 0 if self._seen is None else self._seen[2] + 1
+        return 0 if self.seen is None else self.seen[2] + 1
 
     def _add_goal(self, arguments: _Arguments):
         fields = arguments.table("goal")
@@ -349,6 +364,29 @@ class CrowdControl:
 
         return prepare, lambda prepared: self.crowd.recast(number, prepared, ease=ease)
 
+    def _pace(self, arguments: _Arguments):
+        number, speed = self._actor(arguments), arguments.numbers(1, "a factor", FASTEST)[0]
+        ease = arguments.seconds(EASE)
+        arguments.end()
+        if speed < SLOWEST:
+            raise ConstraintError(f"expected a factor from {SLOWEST:g} to {FASTEST:g}, got {speed:g}")
+        actor = self.crowd.scene.actors[number]
+        group, row = self.crowd.place[number]
+        once = self.crowd.groups[group].lines[row].once
+        faster = replace(actor, acts=(replace(actor.acts[-1], start=0.0, speed=speed),))
+        return (
+            lambda: self.crowd.prepare(number, faster, own=True, once=once),
+            lambda prepared: self.crowd.recast(number, prepared, ease=ease, same_phase=True),
+        )
+
+    def _place(self, arguments: _Arguments):
+        number, (x, z) = self._actor(arguments), arguments.numbers(2, "a place x z", FARTHEST)
+        ease = arguments.seconds(EASE)
+        degrees = arguments.numbers(1, "the degrees that it faces", 1e4)[0] if arguments.left() else None
+        arguments.end()
+        heading = None if degrees is None else math.radians(degrees)
+        return lambda _: self.crowd.move(number, (x, z), heading=heading, ease=ease)
+
     def _add_actor(self, arguments: _Arguments):
         fields = arguments.table("actor")
         name, body, motion = fields.text("name"), fields.text("character"), fields.text("motion")
@@ -402,9 +440,9 @@ class CrowdControl:
         arguments.end()
 
         def apply(_: Any) -> tuple[osc.Argument, ...]:
-            if self._seen is None:
+            if self.seen is None:
                 raise ConstraintError("expected a crowd that has begun, got one before its first frame")
-            state, poses, frame = self._seen
+            state, poses, frame = self.seen
             why = self.crowd.unmet(state, poses, frame)
             left = [float(state.residuals[n]) for n in goals]
             worst = max((n for n in range(len(goals)) if left[n] == left[n]), key=lambda n: left[n], default=None)

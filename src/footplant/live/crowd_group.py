@@ -108,6 +108,8 @@ class CrowdGroup:
         self.reshaping: dict[int, Reshape] = {}
         self.fresh: dict[int, float | None] = {}
         """Rows that change at the next frame, and in how many seconds they ease in; None: they appear."""
+        self.moved: dict[int, float] = {}
+        """Rows whose lines are elsewhere from the next frame on, and in how many seconds they get there."""
         self.starting: dict[int, float] = {}
         """Goals of the table that move to their targets from where their points are, and in how many seconds."""
         self.soles = SolePoints(actors)

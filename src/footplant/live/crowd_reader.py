@@ -32,6 +32,8 @@ from footplant.skeleton import Character, Point
 
 GROUND_AROUND = 20.0
 """Metres about the origin that grounds are made for."""
+SLOWEST, FASTEST = 0.25, 4.0
+"""Factors of the speed at which a motion may be played."""
 FINEST_NOISE = 0.5
 """Metres between the hills of a rough ground, at least: 7,000 of them take 0.1 s."""
 MIDDLES = {
@@ -149,8 +151,11 @@ def _actor(
         if motion not in clips:
             clips[motion] = act_of(load(motion))
         start, blend = entry.number("start", 0.0), entry.number("blend", 0.3, low=0.0)
+        speed = entry.number("speed", 1.0)
+        if not SLOWEST <= speed <= FASTEST:
+            entry.fail("speed", f"expected a factor from {SLOWEST:g} to {FASTEST:g}, got {speed:g}")
         entry.refuse_others(("motion",))
-        acts.append(replace(clips[motion], start=start, blend=blend))
+        acts.append(replace(clips[motion], start=start, blend=blend, speed=speed))
     if not acts:
         fields.fail("acts", "expected at least one motion, got none")
     x, z = fields.vector("place", 2, np.zeros(2))

@@ -45,12 +45,16 @@ class Act:
     """Seconds of the crossfade from the previous act."""
     source: tuple[Clip, tuple[Constraint, ...]] | None = None
     """The clip that it was made from and the constraints that are retargeted with it (footplants); None: none."""
+    speed: float = 1.0
+    """How fast it is played: 2 in half of its time."""
 
     def on(self, character: Character) -> Motion:
-        """Return the motion on a character, with the constraints retargeted with it solved."""
+        """Return the motion on a character, with the constraints retargeted with it solved, at its speed."""
         if self.source is None:
-            return convert(scale(self.motion, character))
-        return share(self.source[0], character, self.source[1], normalized=self.motion).motion
+            found = convert(scale(self.motion, character))
+        else:
+            found = share(self.source[0], character, self.source[1], normalized=self.motion).motion
+        return found if self.speed == 1.0 else replace(found, fps=found.fps * self.speed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,9 +108,18 @@ def ground_grid(kinematics: Iterable[Kinematics], ground: Ground) -> tuple[NDArr
     """Return (low corner, step, heights) of the ground under some motions, metres."""
     parts = [kin.positions[:: max(len(kin.positions) // 400, 1), :, ::2].reshape(-1, 2) for kin in kinematics]
     places = np.concatenate(parts)
-    low, high = places.min(axis=0) - MARGIN, places.max(axis=0) + MARGIN
-    step = float((high - low).max()) / CELLS
+    return grid_around(places.min(axis=0) - MARGIN, places.max(axis=0) + MARGIN, ground.height)
+
+
+def grid_around(
+    low: NDArray, high: NDArray, height: Callable[[NDArray], NDArray], cells: int = CELLS
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return (low corner, step, heights) of the ground between two corners (x, z), metres.
+
+    cells: along the longer side.
+    """
+    step = float((high - low).max()) / cells
     counts = np.maximum(np.ceil((high - low) / step).astype(int) + 1, 2)
     axes = [low[axis] + step * np.arange(counts[axis]) for axis in (0, 1)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    return low, np.array([step, step]), np.asarray(ground.height(grid))
+    return low, np.array([step, step]), np.asarray(height(grid))

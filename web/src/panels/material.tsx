@@ -1,6 +1,7 @@
 // Your own material: files that were dropped, takes, and the mapping of roles for characters that are not understood.
 import { useSignal } from "@preact/signals";
 import * as commands from "../commands";
+import { declareFile } from "../crowd";
 import { Button, Icon } from "../icons";
 import * as store from "../store";
 
@@ -30,7 +31,7 @@ export function Dropped() {
             <button type="button" id="drop-offer" class="choice" onClick={() => commands.offerClips(clips)}>
               <Icon name="compare" size={26} />
               <strong>Offer all of them</strong>
-              <span>For blends and drive sets, in the panel Drive.</span>
+              <span>For blends and drive sets, in the panel Drive, and for crowds.</span>
             </button>
           </div>
         )}
@@ -92,7 +93,14 @@ function DroppedEntry({ file, several, first }: { file: commands.DroppedFile; se
           <button type="button" {...id("drop-blend")} class="choice" onClick={() => commands.offerClips([file], take.peek())}>
             <Icon name="compare" size={26} />
             <strong>Blend or drive with it</strong>
-            <span>Offer it beside the samples in the panel Drive.</span>
+            <span>Offer it beside the samples in the panels Drive and Crowd.</span>
+          </button>
+        )}
+        {store.crowd.value && file.human && !file.markers && !file.robot && (
+          <button type="button" {...id("drop-crowd")} class="choice" onClick={() => declareFile(file, take.peek())}>
+            <Icon name="people" size={26} />
+            <strong>Offer it to the crowd</strong>
+            <span>{file.frames > 1 ? "As a body and a motion of its actors." : "As a body of its actors."}</span>
           </button>
         )}
         {file.frames > 0 && !file.robot && (

@@ -1,6 +1,6 @@
 // Unpacks the data of a page; the Python side is footplant/plot/packed.py and player.py.
 import type { Character, Mark, Report as Verdict, Vec3 } from "../types";
-import { GROUND, MESH, type GroundData, type MeshData, Track } from "../wire";
+import { CURRENT, GROUND, MESH, type GroundData, type MeshData, Track } from "../wire";
 
 interface Packed {
   kind: "f4" | "i1" | "i2" | "i4";
@@ -141,7 +141,7 @@ export class Content {
     if (!data) return null;
     const entry = this.header.arrays[data.heights];
     const heights = Float32Array.from(this.array(data.heights), (value) => value * data.height_step);
-    return { kind: GROUND, columns: entry?.rows ?? 0, rows: entry?.columns ?? 0, low: data.low, step: data.step, heights };
+    return { kind: GROUND, layer: CURRENT, columns: entry?.rows ?? 0, rows: entry?.columns ?? 0, low: data.low, step: data.step, heights };
   }
 
   curves(figure: FigureData, plot: "height" | "speed"): { frames: number[]; lines: Record<string, number[]>; unit: string } | null {

@@ -68,7 +68,7 @@ export class Gizmo {
     store.show.path.value;
     if (this.controls.dragging || this.direct) return;
     const at = this.placeOf(chosen);
-    if (!at || this.theatre.live || store.comparison.value) {
+    if (!at || this.theatre.live || store.crowd.value || store.comparison.value) {
       this.controls.detach();
       this.theatre.stage.change();
       return;
@@ -282,7 +282,7 @@ export class Gizmo {
 
   private handleAt(x: number, y: number): number {
     const handles = this.theatre.handles;
-    if (!handles || this.theatre.live || this.theatre.stage.panes.length) return -1;
+    if (!handles || this.theatre.live || this.theatre.crowd || this.theatre.stage.panes.length) return -1;
     const places = handles.points.map((_, n) => this.theatre.stage.project(handles.place(n)));
     // palms, heels and balls before the joints beside them
     const joints = store.figure.peek()?.character.joints.length ?? 0;
@@ -295,7 +295,7 @@ export class Gizmo {
   }
 
   private down(event: PointerEvent): void {
-    if (event.button !== 0 || this.controls.axis !== null || event.altKey || event.shiftKey) return;
+    if (this.theatre.crowd || event.button !== 0 || this.controls.axis !== null || event.altKey || event.shiftKey) return;
     const [x, y] = this.mouse(event);
     const handle = this.handleAt(x, y);
     const point = this.theatre.handles?.points[handle];

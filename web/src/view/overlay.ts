@@ -16,9 +16,10 @@ export class Handles {
   /** Fingers, eyes and hair: shown with the bones only, so that hands can be picked. */
   private readonly small: boolean[];
 
-  constructor(character: Character) {
-    const joints = character.joints.map((name, joint): ContactPoint => ({ name, joint, offset: [0, 0, 0], hand: false }));
-    this.points = [...joints, ...character.points];
+  constructor(character: Character, wanted: (point: ContactPoint) => boolean = () => true) {
+    const all = character.joints.map((name, joint): ContactPoint => ({ name, joint, offset: [0, 0, 0], hand: false }));
+    const joints = all.filter(wanted);
+    this.points = [...joints, ...character.points.filter(wanted)];
     this.colours = this.points.map((point) => new THREE.Color(TRACK_COLOURS[character.tracks[point.joint] ?? "body"]));
     const below = (joint: number): boolean => {
       const parent = character.parents[joint] ?? -1;

@@ -1,11 +1,12 @@
 // The scene, kept in sync with the store.
-import { effect } from "@preact/signals";
+import { effect, untracked } from "@preact/signals";
 import * as THREE from "three";
 import { askPath, sinks } from "../socket";
 import * as store from "../store";
-import type { Character, Mark, SceneObject } from "../types";
-import { CURRENT, Track, type GroundData, type LooksData, type MeshData, type Poses } from "../wire";
+import type { Character, Mark, SceneObject, Vec3 } from "../types";
+import { CROWD, CURRENT, Track, type GroundData, type LooksData, type MeshData, type Poses } from "../wire";
 import { Cast } from "./cast";
+import { CrowdView } from "./crowd";
 import { Bones, Skin } from "./figure";
 import { Handles, Holds, Trails } from "./overlay";
 import { Stage } from "./stage";
@@ -18,6 +19,9 @@ const OTHER = 0xd98cf0;
 const GHOST = 0x8fa0b8;
 /** Layers of three.js: what the left and the right pane show alone. Layer 0 is in both. */
 const [LEFT, RIGHT] = [1, 2];
+
+/** Where the camera is, of the character's height from its root. */
+const VIEWS: Record<"front" | "side" | "top" | "quarter", Vec3> = { front: [0, 0.1, 2.3], side: [2.3, 0.1, 0], top: [0, 3.2, 0.001], quarter: [1.35, 0.42, 1.6] };
 
 /** A character driven by the server, shown instead of the clip. */
 export interface Live {
@@ -35,6 +39,8 @@ export class Theatre {
   readonly knobs = new THREE.Group();
   readonly way = new Way();
   live: Live | null = null;
+  /** A crowd that plays, shown instead of the clip. */
+  crowd: CrowdView | null = null;
   private skin: Skin | null = null;
   private bones: Bones | null = null;
   private ghost: Bones | null = null;
@@ -51,10 +57,25 @@ export class Theatre {
     this.stage.scene.add(this.holds.object, this.objects, this.knobs, this.way.object);
     // panes show some layers each; without them the camera sees all
     this.stage.camera.layers.enableAll();
-    sinks.mesh = (mesh) => (mesh && mesh.layer !== CURRENT ? this.casts.get(mesh.layer)?.setMesh(mesh) : this.setMesh(mesh));
-    sinks.looks = (looks) => (looks.layer !== CURRENT ? this.casts.get(looks.layer)?.setLooks(looks) : this.setLooks(looks));
-    sinks.ground = (ground) => this.setGround(ground);
+    sinks.mesh = (mesh) => {
+      if (mesh && mesh.layer > CROWD) this.crowd?.setMesh(mesh);
+      else if (mesh && mesh.layer !== CURRENT) this.casts.get(mesh.layer)?.setMesh(mesh);
+      else this.setMesh(mesh);
+    };
+    sinks.looks = (looks) => {
+      if (looks.layer > CROWD) this.crowd?.setLooks(looks);
+      else if (looks.layer !== CURRENT) this.casts.get(looks.layer)?.setLooks(looks);
+      else this.setLooks(looks);
+    };
+    sinks.ground = (ground) => (ground?.layer === CROWD ? this.crowd?.setGround(ground) : this.setGround(ground));
     sinks.live = (data) => this.setLive(data);
+    sinks.crowd = (data) => this.crowd?.take(data);
+    effect(() => {
+      const wanted = store.crowd.value !== null;
+      if (wanted !== (this.crowd !== null)) untracked(() => this.setCrowd(wanted));
+    });
+    // a crowd moves all the time: what it shows is between the frames that have come
+    this.stage.eachTime(() => this.crowd?.pose());
     effect(() => {
       const figure = store.figure.value;
       if (figure && figure.character !== this.character) this.setCharacter(figure.character, figure.original);
@@ -145,6 +166,31 @@ export class Theatre {
     track.patch({ ...data, first: 0 });
     this.live = { track, frames: (this.live?.frames ?? 0) + 1 };
     this.pose();
+  }
+
+  /** Shows a crowd instead of the clip and its scene, or these again. */
+  private setCrowd(wanted: boolean): void {
+    if (wanted) {
+      this.crowd = new CrowdView(this.stage);
+      this.hideClip();
+      return;
+    }
+    this.crowd?.dispose();
+    this.crowd = null;
+    this.objects.visible = this.knobs.visible = true;
+    this.way.object.visible = store.show.path.peek();
+    if (this.terrain) this.terrain.visible = true;
+    if (this.character) this.stage.scaleTo(this.character.height);
+    this.framed = false;
+  }
+
+  private hideClip(): void {
+    this.stage.panes = [];
+    for (const part of [this.skin, this.bones, this.ghost, this.handles, this.trails, this.holds, this.way, ...this.onion]) if (part) part.object.visible = false;
+    this.objects.visible = this.knobs.visible = false;
+    if (this.terrain) this.terrain.visible = false;
+    for (const cast of this.casts.values()) cast.hide();
+    this.stage.change();
   }
 
   stopLive(): void {
@@ -283,6 +329,11 @@ export class Theatre {
   pose(): void {
     store.poses.value;
     store.doc.value;
+    store.crowd.value;
+    if (this.crowd) {
+      this.hideClip();
+      return;
+    }
     const [frame, chosen, view] = [store.frame.value, store.selection.value, store.compareView.value];
     const shown = Object.fromEntries(Object.entries(store.show).map(([key, signal]) => [key, signal.value])) as Record<store.Shown, boolean>;
     const compared = store.comparison.value;
@@ -345,15 +396,19 @@ export class Theatre {
   }
 
   /** Looks at the character from a named side. */
-  preset(side: "front" | "side" | "top" | "quarter"): void {
+  preset(side: keyof typeof VIEWS): void {
+    const from = VIEWS[side];
+    if (this.crowd) {
+      this.crowd.preset(from);
+      return;
+    }
     const track = this.live?.track ?? store.tracks.current;
     if (!track) return;
     const height = this.character?.height || 1.7;
     const frame = this.live ? 0 : Math.min(store.frame.peek(), track.frames - 1);
     const [x, y, z] = track.point(frame, 0, [0, 0, 0]);
     const aim = new THREE.Vector3(x, y, z);
-    const away = { front: [0, 0.1, 2.3], side: [2.3, 0.1, 0], top: [0, 3.2, 0.001], quarter: [1.35, 0.42, 1.6] }[side];
-    this.stage.look(aim.clone().add(new THREE.Vector3(...(away as [number, number, number])).multiplyScalar(height)), aim);
+    this.stage.look(aim.clone().add(new THREE.Vector3(...from).multiplyScalar(height)), aim);
   }
 
   private accompany(track: Track, at: number, level: number, follow: boolean): void {
@@ -389,6 +444,10 @@ export class Theatre {
 
   /** Frames the character with the camera. */
   frameFigure(at?: THREE.Vector3): void {
+    if (this.crowd) {
+      this.crowd.frame();
+      return;
+    }
     const track = this.live?.track ?? store.tracks.current;
     const height = this.character?.height || 1.7;
     if (!track) return;

@@ -1,11 +1,12 @@
 // The viewport panel.
 import { useEffect, useRef } from "preact/hooks";
 import * as store from "../store";
+import { CrowdMouse } from "./crowd_mouse";
 import { Gizmo } from "./gizmo";
 import { playOn } from "./playback";
 import { Theatre } from "./scene";
 
-export const view: { theatre: Theatre | null; gizmo: Gizmo | null } = { theatre: null, gizmo: null };
+export const view: { theatre: Theatre | null; gizmo: Gizmo | null; crowd: CrowdMouse | null } = { theatre: null, gizmo: null, crowd: null };
 
 export function Viewport() {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -21,6 +22,7 @@ export function Viewport() {
     }
     view.theatre = theatre;
     view.gizmo = new Gizmo(theatre);
+    view.crowd = new CrowdMouse(theatre);
     playOn(theatre.stage);
     const box = target.parentElement;
     const watch = new ResizeObserver(() => theatre.stage.resize(box.clientWidth, box.clientHeight));
