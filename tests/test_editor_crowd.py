@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from editor_env import mismatch
-from footplant import samples
+from footplant import rotation, samples
 from footplant.clip import Clip
 from footplant.editor import schema, wire
 from footplant.editor.crowd_player import MOST_QUEUED, CrowdPlayer, height_at, still_ground
@@ -234,6 +234,17 @@ def test_clips_that_no_crowd_can_play_are_refused(monkeypatch):
     from footplant.editor import crowd_scenes
 
     mine = samples.load("stand")
+    # wherever it was captured, the motion of a clip is at home at the origin
+    turned = mine.motion.transformed(rotation.exp([0.0, 2.0, 0.0]), (30.0, 0.0, -20.0))
+    _, act = own_material(replace(mine, motion=turned))
+    assert act is not None
+    played = act.on(mine.character)
+    np.testing.assert_allclose(played.root[0], mine.motion.root[0], atol=1e-2)
+    np.testing.assert_allclose(np.abs(played.rotations[0, 0] @ mine.motion.rotations[0, 0]), 1.0, atol=1e-3)
+    made = open_crowd(OPEN, {"far": replace(mine, motion=turned)}, ["far"], ground=None, apart=False,
+                      progress=lambda label, share: None)  # fmt: skip
+    assert made.crowd.scene.actors[0].place == pytest.approx(turned.root[0, ::2].tolist(), abs=1e-9)
+    assert made.crowd.scene.actors[0].heading == pytest.approx(2.0, abs=0.02)
     character, act = own_material(replace(mine, motion=mine.motion[:1]))
     assert character is mine.character
     assert act is None
@@ -254,7 +265,8 @@ def test_grounds_are_drawn_as_they_are_at_a_time():
     assert np.abs(height_at(waves, 0.0)(places) - height_at(waves, 1.0)(places)).max() > 0.02
     assert still_ground(lift) is None
     assert still_ground(waves) is None
-    assert still_ground(FLOOR) is FLOOR
+    assert still_ground(FLOOR) is None
+    assert still_ground(slope := crowd_ground("slope:5", 20.0)) is slope
 
 
 def test_actors_are_packed_one_after_another():

@@ -12,6 +12,8 @@ interface Message {
 
 /** Messages that are answered one after another may be this many; of those that a drag sends the latest waits. */
 const MOST_ASKED = 32;
+/** Metres between the places of actors that are added. */
+const ROOM = 0.9;
 let next = 1;
 const asked = new Map<number, { key: string; done: (wrong: string) => void }>();
 /** The latest message of each drag that waits until the one before is answered. */
@@ -112,16 +114,25 @@ export function freeName(base: string, known: readonly string[]): string {
   }
 }
 
+/** A place among some others where nobody stands: the middle, or as near to it as there is room. */
+export function freePlace(taken: readonly (readonly [number, number])[]): [number, number] {
+  const middle = (k: 0 | 1): number => taken.map((place) => place[k]).sort((a, b) => a - b)[Math.floor(taken.length / 2)] ?? 0;
+  const [x, z] = [middle(0), middle(1)];
+  for (let ring = 0; ; ring++) {
+    for (let n = 0; n < Math.max(6 * ring, 1); n++) {
+      const angle = (2 * Math.PI * n) / Math.max(6 * ring, 1);
+      const at: [number, number] = [x + ROOM * ring * Math.cos(angle), z + ROOM * ring * Math.sin(angle)];
+      if (taken.every((place) => Math.hypot(place[0] - at[0], place[1] - at[1]) > 0.9 * ROOM)) return at;
+    }
+  }
+}
+
 export function addActor(body: string, motion: string): void {
   const crowd = store.crowd.peek();
   if (!crowd) return;
   const base = body.replace(/^sample:/, "").slice(0, 40);
   const name = freeName(base, crowd.actors.map((actor) => actor.name));
-  // beside the others
-  const standing = store.crowdStatus.peek()?.actors ?? [];
-  const x = Math.max(-0.9, ...standing.map((actor) => actor.place[0])) + 0.9;
-  const z = standing.length ? standing.reduce((sum, actor) => sum + actor.place[1], 0) / standing.length : 0;
-  say("/crowd/actor", [table({ name, character: body, motion, place: [x, z] })]);
+  say("/crowd/actor", [table({ name, character: body, motion, place: freePlace((store.crowdStatus.peek()?.actors ?? []).map((actor) => actor.place)) })]);
 }
 
 export function removeActor(number: number): void {

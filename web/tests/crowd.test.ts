@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freeName, table } from "../src/crowd";
+import { freeName, freePlace, table } from "../src/crowd";
 import { CrowdFrames } from "../src/view/crowd_frames";
 import { CROWD_POSES, decode, type CrowdPoses } from "../src/wire";
 
@@ -57,6 +57,14 @@ test("a frame whose joints do not add up is refused", () => {
   assert.ok(read.kind === CROWD_POSES && read.frame === 3 && read.positions.length === 6);
   words[9] = 1;
   assert.throws(() => decode(words.buffer as ArrayBuffer), /add up/);
+});
+
+test("who comes stands beside the others", () => {
+  assert.deepEqual(freePlace([]), [0, 0]);
+  const taken: [number, number][] = [[40, 40]];
+  for (let n = 0; n < 30; n++) taken.push(freePlace(taken));
+  for (const [n, a] of taken.entries()) for (const b of taken.slice(0, n)) assert.ok(Math.hypot(a[0] - b[0], a[1] - b[1]) > 0.8);
+  assert.ok(Math.max(...taken.map(([x]) => Math.abs(x - 40))) < 8);
 });
 
 test("tables are TOML", () => {

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.blending.compose import RootPath, root_reference
-from footplant.constraints.naming import point_data
 from footplant.contacts.ground import Ground
 from footplant.contacts.moving_ground import MovingGround
 from footplant.editor import scene, wire
@@ -276,6 +275,7 @@ class CrowdPlayer(Performance):
 
     def _report(self, now: float) -> None:
         """Send how the crowd runs, and what is left of every goal."""
+        self._send_roster()
         elapsed, self._reported = now - self._reported, now
         load, self._waited = 1.0 - self._waited / max(elapsed, 1e-6), 0.0
         seen = self.changes.seen
@@ -329,9 +329,11 @@ class CrowdPlayer(Performance):
         return found
 
     def _point(self, point: Point, actor: int) -> dict[str, Any]:
+        """Return a point by the name of its contact point, role or joint."""
         character = self.crowd.scene.actors[actor].character
-        named = point_data(point, character)
-        name = named if isinstance(named, str) else str(named.get("joint"))
+        names = {contact: name for name, contact in character.contacts.items()}
+        roles = {} if character.roles is None else {own[0]: role for role, own in character.roles.joints.items() if own}
+        name = names.get(point) or roles.get(point.joint) or character.skeleton.names[point.joint]
         return {"point": name, "joint": point.joint, "offset": list(point.offset)}
 
     def _why(self, goal: Goal, active: float, left: float, frame: int, why: str) -> str:
@@ -353,5 +355,5 @@ def height_at(ground: AnyGround, seconds: float) -> Callable[[NDArray], NDArray]
 
 
 def still_ground(ground: AnyGround) -> Ground | None:
-    """Return a ground that can be kept with a clip; None for one that moves."""
-    return None if isinstance(ground, MovingGround) or callable(ground) else ground
+    """Return a ground that is kept with a clip; None for the level floor, and for one that moves."""
+    return None if isinstance(ground, MovingGround) or callable(ground) or ground is FLOOR else ground

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from footplant import samples
+import numpy as np
+
+from footplant import rotation, samples
+from footplant.blending.compose import RootPath, root_reference
 from footplant.clip import Clip
 from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError, FormatError
+from footplant.feet.lead_in import split_lead_in
 from footplant.io import SAMPLE
 from footplant.live.crowd import Crowd
 from footplant.live.crowd_reader import act_of, scene_from_data
@@ -78,13 +82,38 @@ class Opening:
     """Bodies and motions of one's own that messages may name."""
 
 
+class Start(NamedTuple):
+    """Where a clip begins."""
+
+    place: tuple[float, float]
+    """(x, z) metres, below its root."""
+    heading: float
+    """Radians, 0 along +z."""
+
+
+def start_of(clip: Clip) -> Start:
+    """Return where a clip begins, without its lead-in."""
+    motion = split_lead_in(clip)[1].motion
+    path = RootPath.of(motion[:1], root_reference(clip.character))
+    x, _, z = motion.root[0].tolist()
+    return Start((x, z), float(path.heading[0]))
+
+
 def own_material(clip: Clip) -> tuple[Character, Act | None]:
-    """Return the character of a clip, and its motion as one of any character; None for a single pose."""
+    """Return the character of a clip, and its motion as one of any character; None for a single pose.
+
+    Like those of the samples, the motion begins above the origin and faces +z.
+    """
     if clip.character.roles is None:
         raise FormatError(f"expected a humanoid to play in a crowd, got {clip.name!r}: {clip.character.not_humanoid}")
     if len(clip.motion) > LONGEST * clip.motion.fps:
         raise FormatError(f"expected clips of at most {LONGEST:g} s in a crowd, got {clip.name!r}: trim it first")
-    return clip.character, act_of(clip) if len(clip.motion) > 1 else None
+    if len(clip.motion) < 2:
+        return clip.character, None
+    place, heading = start_of(clip)
+    back = rotation.exp([0.0, -heading, 0.0])
+    shift = -rotation.rotate(back, np.array([place[0], 0.0, place[1]]))
+    return clip.character, act_of(replace(clip, motion=clip.motion.transformed(back, shift), others=()))
 
 
 def open_crowd(
@@ -102,7 +131,7 @@ def open_crowd(
         declared[own] = own_material(clip)
     progress("preparing the crowd", 0.5)
     if name == OPEN:
-        (scene, castings), said = _open_scene(declared, present), "level"
+        (scene, castings), said = _open_scene(declared, {own: start_of(clips[own]) for own in present}), "level"
     else:
         scene, castings, said = _sample_scene(name)
     if apart and scene.apart is None:
@@ -138,16 +167,16 @@ def _sample_scene(name: str) -> tuple[CrowdScene, dict[str, Casting], str]:
 
 
 def _open_scene(
-    declared: Mapping[str, tuple[Character, Act | None]], present: Sequence[str]
+    declared: Mapping[str, tuple[Character, Act | None]], present: Mapping[str, Start]
 ) -> tuple[CrowdScene, dict[str, Casting]]:
     """Return a scene of the characters that are open, each with its own clip where it is."""
     actors, castings = [], {}
     if not present:
         raise ConstraintError("expected characters that are open, got none")
-    for name in present:
+    for name, (place, heading) in present.items():
         character, act = declared[name]
         if act is None:
             raise ConstraintError(f"expected a clip with a motion, got one pose of {name!r}")
-        actors.append(CrowdActor(name, replace(character, name=name), (act,)))
+        actors.append(CrowdActor(name, replace(character, name=name), (act,), place, heading))
         castings[name] = Casting(name, name)
     return CrowdScene(tuple(actors), fps=RATE, name=OPEN), castings

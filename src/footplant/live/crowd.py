@@ -343,8 +343,8 @@ class Crowd:
     def _require_alike(self, number: int, prepared: PreparedActor) -> None:
         if not _alike(prepared.solver, self.groups[self.place[number][0]].solver):
             raise ConstraintError(
-                f"expected a body with the joints of {self.scene.actors[number].name!r}, got "
-                f"{prepared.actor.character.name!r}; another skeleton needs another actor"
+                f"expected a body with the joints of {self.scene.actors[number].name!r}, got another skeleton, which "
+                "needs another actor: add one with that body, and remove this one"
             )
 
     def recast(self, number: int, prepared: PreparedActor, *, ease: float = EASE, same_phase: bool = False) -> None:

@@ -277,7 +277,7 @@ function NewGoal() {
   const actors = store.crowd.value?.actors ?? [];
   const kind = useSignal("reach");
   const point = useSignal("right_palm");
-  const other = useSignal("left_palm");
+  const other = useSignal("");
   const of = useSignal("");
   const at = useSignal("chest");
   const value = useSignal<number | null>(null);
@@ -287,6 +287,8 @@ function NewGoal() {
   const needs = KINDS[kind.value] ?? { label: "" };
   const others = actors.filter((entry) => entry.number !== actor?.number).map((entry) => entry.name);
   const followed = needs.of && others.includes(of.value) ? of.value : needs.of === "must" ? (others[0] ?? "") : "";
+  // the same point of the other side, until another one is chosen
+  const second = other.value || point.value.replace(/^(left|right)/, (side) => (side === "left" ? "right" : "left"));
   const wanted = value.value ?? needs.value?.[1] ?? 0;
   const add = (): void => {
     if (!actor) return;
@@ -305,7 +307,7 @@ function NewGoal() {
           kind: kind.peek(),
           actor: actor.name,
           point: needs.whole ? undefined : point.peek(),
-          other: needs.other ? other.peek() : undefined,
+          other: needs.other ? second : undefined,
           of: followed || undefined,
           at: followed ? at.peek() : undefined,
           target: placed ? ahead : undefined,
@@ -326,7 +328,7 @@ function NewGoal() {
       <div class="halves">
         <Choice id="new-goal-kind" label="Goal" value={kind.value} options={Object.keys(KINDS)} named={(name) => KINDS[name]?.label ?? name} onChange={(name) => (kind.value = name)} />
         {!needs.whole && <Choice id="new-goal-point" label="of its" value={point.value} options={POINTS} named={store.spoken} onChange={(name) => (point.value = name)} />}
-        {needs.other && <Choice id="new-goal-other" label="and its" value={other.value} options={POINTS} named={store.spoken} onChange={(name) => (other.value = name)} />}
+        {needs.other && <Choice id="new-goal-other" label="and its" value={second} options={POINTS} named={store.spoken} onChange={(name) => (other.value = name)} />}
         {needs.of && <Choice id="new-goal-of" label="follow" value={followed} options={needs.of === "must" ? others : ["", ...others]} named={(name) => name || "nobody"} onChange={(name) => (of.value = name)} />}
         {followed && <Choice id="new-goal-at" label="at its" value={at.value} options={POINTS} named={store.spoken} onChange={(name) => (at.value = name)} />}
         {needs.value && <Numeric id="new-goal-value" label={needs.value[0]} value={wanted} step={0.05} onChange={(found) => (value.value = found)} />}

@@ -49,6 +49,8 @@ export class CrowdView {
   private poses: ReadonlyMap<number, Track> = new Map();
   private terrain: THREE.Mesh | null = null;
   private framed = false;
+  /** What the last picture was of. */
+  private drawn: readonly unknown[] = [];
   private handled = -1;
   private followed: THREE.Vector3 | null = null;
   private readonly ended: () => void;
@@ -160,8 +162,13 @@ export class CrowdView {
   /** Poses everything at the time that it is. */
   pose(): void {
     this.poses = this.frames.sample(performance.now() / 1000);
-    const skins = store.show.skin.value;
-    const chosen = store.crowdActor.value;
+    const [skins, chosen] = [store.show.skin.value, store.crowdActor.value];
+    // a crowd that is paused is drawn again only when something else has changed
+    const status = store.crowdStatus.value;
+    const goals = status && !status.playing ? JSON.stringify(status.goals) : status;
+    const shown = [this.frames.at, skins, chosen, this.hovered, this.pulled, store.crowd.value, goals, store.crowdGoal.value, this.meshes.size];
+    if (this.framed && shown.every((part, n) => part === this.drawn[n])) return;
+    this.drawn = shown;
     for (const [number, { cast, ring, actor }] of this.members) {
       const track = this.poses.get(number);
       if (!track || track.joints !== actor.character.joints.length) {

@@ -21,6 +21,8 @@ export class CrowdFrames {
   /** Page time less crowd time, seconds, of frames that are not late. */
   private offset: number | null = null;
   private fps = 30;
+  /** The time of the crowd that is shown, seconds; it stays where nothing has come. */
+  at = 0;
 
   /** Takes a frame at a time of the page, seconds. */
   push(data: CrowdPoses, fps: number, now: number): void {
@@ -49,7 +51,8 @@ export class CrowdFrames {
   sample(now: number): ReadonlyMap<number, Track> {
     const last = this.frames[this.frames.length - 1];
     if (!last || this.offset === null) return this.shown;
-    const at = now - this.offset - BEHIND / this.fps;
+    const at = Math.min(now - this.offset - BEHIND / this.fps, last.at);
+    this.at = at;
     let n = this.frames.length - 1;
     while (n > 0 && (this.frames[n]?.at ?? 0) > at) n -= 1;
     const before = this.frames[n] ?? last;
