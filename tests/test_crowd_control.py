@@ -193,6 +193,9 @@ def test_an_actor_is_moved_and_turned_and_goes_on_from_there():
     # nobody is in two places: the other one stays
     assert np.abs(found[29, 0, ::2] - found[28, 0, ::2]).max() < 0.1
     assert crowd.scene.actors[0].heading == pytest.approx(np.pi / 2, abs=0.1)
+    for number, place in ((7, (0.0, 0.0)), (0, (np.nan, 0.0))):
+        with pytest.raises(ConstraintError, match="expected"):
+            crowd.move(number, place)
 
 
 @pytest.mark.parametrize("at", [1, 30])

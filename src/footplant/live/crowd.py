@@ -379,6 +379,10 @@ class Crowd:
 
         heading: radians that it faces then, 0 along +z; None: as it does. ease: seconds in which it glides there.
         """
+        if not (0 <= number < len(self._here) and self._here[number]):
+            raise ConstraintError(f"expected an actor of the crowd, got {number}")
+        if not np.isfinite([*place, heading or 0.0]).all():
+            raise ConstraintError(f"expected a finite place and heading, got {place} and {heading}")
         index, row = self.place[number]
         group, actor, frame = self.groups[index], self.scene.actors[number], round(self._now * self.scene.fps)
         line, turn = group.lines[row], rotation.identity()
