@@ -20,7 +20,6 @@ from footplant.blending.compose import root_reference
 from footplant.checks import real_number
 from footplant.contacts.moving_ground import MovingGround
 from footplant.errors import ConstraintError
-from footplant.kinematics import Kinematics
 from footplant.live.crowd_apart import (
     BUSY,
     LATER,
@@ -33,9 +32,10 @@ from footplant.live.crowd_apart import (
     all_contacts,
     apart_rows,
     overlaps_of,
+    skin_radii,
 )
 from footplant.live.crowd_ease import offset_postures, posture_offsets
-from footplant.live.crowd_goals import Feet, Held, SolePoints
+from footplant.live.crowd_goals import Feet, GoalTable, Held, SolePoints
 from footplant.live.crowd_ground import OnGround, effect_ahead, on_ground
 from footplant.live.crowd_group import (
     CrowdGroup,
@@ -45,11 +45,9 @@ from footplant.live.crowd_group import (
     PreparedActor,
     Reshape,
     Shown,
-    body_of,
     feet_of,
     longer,
     phases_of,
-    skin_radius,
 )
 from footplant.live.crowd_lines import AIR, STILL, Line, heading_between
 from footplant.live.crowd_order import SolveOrder, solve_order
@@ -57,7 +55,7 @@ from footplant.live.crowd_reasons import MET, why_unmet
 from footplant.live.crowd_rows import RowLayout, key_of
 from footplant.live.crowd_scene import KINDS, AnyGround, CrowdActor, CrowdScene, Goal, played_once, timeline
 from footplant.motion import Motion
-from footplant.solve.ik.groupccd import GroupCcd, solve_rows
+from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
 from footplant.solve.ik.groupccd.rows import Rows
 
 TOLERATED = 0.005
@@ -116,23 +114,22 @@ class Crowd:
 
     def _index(self) -> None:
         """Take note of which goal and which actor is where."""
-        grown = len(self.scene.goals) - len(self._goal_group)
-        self._goal_group, self._goal_row = (np.pad(own, (0, grown)) for own in (self._goal_group, self._goal_row))
+        self.owners = np.array([*(self.place[number] for number in range(len(self.scene.actors))), (-1, -1)])
+        self._here = np.zeros(len(self.scene.actors), bool)
         for index, group in enumerate(self.groups):
+            self._here[group.actors] = group.here
             self._goal_group[group.goals.source] = index
             self._goal_row[group.goals.source] = np.arange(len(group.goals))
-        self.owners = np.array([*(self.place[number] for number in range(len(self.scene.actors))), (-1, -1)])
-        for group in self.groups:
-            table = group.goals
-            group.followed, followed = np.full(len(table), -1), self.owners[table.follows, 0]
-            for index, other in enumerate(self.groups):
-                if other.proxies is not None:
-                    own = followed == index
-                    group.followed[own] = other.proxies.carriers(table.follow_joint[own])
-        self._here = np.zeros(len(self.scene.actors), bool)
-        for group in self.groups:
-            self._here[group.actors] = group.here
+            group.followed = self._followed(group.goals)
         self._order = None
+
+    def _followed(self, table: GoalTable) -> NDArray:
+        """Return the capsules (n,) of other actors that goals follow; −1: none."""
+        found, followed = np.full(len(table), -1), self.owners[table.follows, 0]
+        for index, other in enumerate(self.groups):
+            own = followed == index
+            found[own] = other.carriers(table.follow_joint[own])
+        return found
 
     def init(self) -> CrowdState:
         """Return the initial state, without leaning."""
@@ -288,16 +285,17 @@ class Crowd:
                 del self._vacant[number]
             numbers.append(number)
             group = self.groups[index]
-            self.scene = replace(self.scene, goals=tuple(own))
             made = group.table(group.numbers, self.scene, [goal], number)
-            place = self._goal_row[number] if number < len(self._goal_row) else len(group.goals)
-            group.goals = group.goals.put(int(place), made)
-            if place == len(self._goal_row) or number >= len(self._goal_row):
+            new = number == len(self._goal_row)
+            place = len(group.goals) if new else int(self._goal_row[number])
+            group.goals = group.goals.put(place, made)
+            group.followed = np.concatenate([group.followed[:place], self._followed(made), group.followed[place + 1 :]])
+            if new:
                 self._goal_group, self._goal_row = np.append(self._goal_group, index), np.append(self._goal_row, place)
             self._rescheduled.append((np.array([number]), np.array([goal.ramp])))
-        for group in {self.place[goal.actor][0] for goal in goals}:
-            self.groups[group].make_room()
-        self._index()
+        self.scene, self._order = replace(self.scene, goals=tuple(own)), None
+        for index in {self.place[goal.actor][0] for goal in goals}:
+            self.groups[index].make_room()
         self._rank_all()
         return numbers
 
@@ -337,8 +335,13 @@ class Crowd:
     def _prepared(self, actor: CrowdActor, solver: GroupCcd, *, own: bool = False, once: bool = False) -> PreparedActor:
         motion = played_once(actor, self.scene.fps) if own else timeline(actor, self.scene)
         line = Line.of(motion, phases_of(motion, actor, feet_of(solver)), own=own, once=once)
-        proxies = None if self.scene.apart is None else Proxies.of([actor.character])
-        return PreparedActor(actor, solver, line, proxies, SolePoints([actor]))
+        apart, body = self.scene.apart is not None, actor.character
+        proxies, skin = Proxies.of([body]) if apart else None, skin_radii(body) if apart else np.zeros(len(body.skeleton))
+        return PreparedActor(actor, self._known_solver(solver), line, proxies, SolePoints([actor]), bodies_of([body]), skin)
+
+    def _known_solver(self, solver: GroupCcd) -> GroupCcd:
+        """Return the solver of a group with the same joint tree, so that the frame of a change compares no trees."""
+        return next((group.solver for group in self.groups if _alike(group.solver, solver)), solver)
 
     def _require_alike(self, number: int, prepared: PreparedActor) -> None:
         if not _alike(prepared.solver, self.groups[self.place[number][0]].solver):
@@ -369,7 +372,7 @@ class Crowd:
             line = replace(line.aligned(at, root, local[0]), begun=frame - at)
         group.lines.put(row, line)
         group.fresh[row] = _seconds(ease)
-        group.reshaping[row] = Reshape(group.body_of(row), body_of(prepared), ease)
+        group.reshaping[row] = Reshape(group.body_of(row), prepared.body, ease)
         self._cast(number, prepared)
 
     def move(
@@ -406,9 +409,10 @@ class Crowd:
         actors = [*self.scene.actors, prepared.actor] if number == len(self.scene.actors) else [*self.scene.actors]
         actors[number] = prepared.actor
         self.scene = replace(self.scene, actors=tuple(actors))
+        group.skin[row] = prepared.skin
         if group.goals.radius is not None:
-            for place in np.flatnonzero(group.goals.row == row):
-                group.goals.radius[place] = skin_radius(self.scene, group.goals.goals[place])
+            own = group.goals.row == row
+            group.goals.radius[own] = prepared.skin[group.goals.joint[own]]
         group.soles = group.soles.with_row(row, prepared.soles)
 
     def add_actor(self, prepared: PreparedActor) -> int:
@@ -428,14 +432,17 @@ class Crowd:
             row = int(free[0])
             number = group.numbers[row]
             group.here[row] = True
-            group.shape({row: body_of(prepared)})
+            group.shape({row: prepared.body})
         else:
             row = group.append(number, prepared)
             self.place[number] = index, row
         group.lines.put(row, prepared.line)
         group.fresh[row] = None
         self._cast(number, prepared)
-        self._index()
+        if number == len(self._here):
+            self.owners = np.concatenate([self.owners[:-1], [(index, row)], self.owners[-1:]])
+            self._here = np.append(self._here, True)
+        self._here[number], self._order = True, None
         return number
 
     def remove_actor(self, number: int) -> None:
@@ -462,7 +469,7 @@ class Crowd:
         group.reshaping.pop(row, None)
         if group.proxies is not None:
             group.proxies.radii[row] = -1.0
-        self._index()
+        self._here[number], self._order = False, None
 
     def present(self) -> list[int]:
         """Return the numbers of the actors that are not removed."""
@@ -541,16 +548,15 @@ class Crowd:
             at = line.index(frame, scene)
             if start:
                 line = line.aligned(at, root[row], local[row, 0])
-            shift = root[row] - line.root[at]
+            own = line.pose(at)
+            shift = root[row] - own[0]
             places, planted = part.holds.standing(row)
             planted = planted & (line.phases[at] == STILL)
             if planted.any():
-                skeleton = self.scene.actors[group.numbers[row]].character.skeleton
-                pose = Motion(skeleton, line.root[at : at + 1], line.locals[at : at + 1], self.scene.fps)
-                feet = Kinematics(pose).positions[0, group.feet]
+                feet = group.ankles(self.scene.actors[group.numbers[row]].character, *own)
                 shift = (places[planted] - feet[planted]).mean(axis=0)
             line = line.moved(rotation.identity(), shift * [1.0, 0.0, 1.0])
-        group.lines.put(row, line)
+        group.lines.move(row, line)
 
     def _ease_lines(self, group: CrowdGroup, part: Shown, eased: dict[int, float], frame: int, scene: int) -> None:
         """Let some rows ease from what was shown into their lines, in so many seconds."""
@@ -577,8 +583,7 @@ class Crowd:
         if abs(turn[0]) < 1.0 or not shift.any():
             return
         for group, part in zip(self.groups, state.parts, strict=True):
-            for row in range(group.size):
-                group.lines.put(row, group.lines[row].moved(rotation.identity(), shift))
+            group.lines.carry(shift)
             part.carry(shift)
 
     def _shares(self, state: CrowdState, frame: int) -> list[NDArray]:
@@ -1032,7 +1037,7 @@ def _seconds(ease: float) -> float:
 
 def _alike(one: GroupCcd, two: GroupCcd) -> bool:
     """Return whether two solvers have the same joint tree."""
-    return all(
+    return one is two or all(
         a.shape == b.shape and np.allclose(a, b, atol=1e-9)
         for a, b in zip(one.tree.arrays, two.tree.arrays, strict=True)
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from footplant.humanoid.body_proxy import SEGMENTS
 from footplant.humanoid.body_shell import surface_of
-from footplant.skeleton import Character, Point
+from footplant.skeleton import Character
 
 NEAR = 0.04
 """Metres between two bodies from which rows keep them apart, so that they hold before bodies overlap."""
@@ -82,12 +82,12 @@ class Proxies:
         starts, ends = (np.array([0 if j[n] is None else j[n] for j in joints], np.int64) for n in range(2))
         return cls(starts, ends, radii)
 
-    def carriers(self, joints: NDArray) -> NDArray:
-        """Return the capsule (n,) that carries a point of each joint (n,): a limb's, the head's or the trunk's."""
-        found = np.full(len(joints), TRUNK)
-        found[joints == self.starts[HEAD]] = HEAD
+    def carriers(self, joints: int) -> NDArray:
+        """Return the capsule (J,) that carries a point of each of so many joints: a limb's, the head's or the trunk's."""
+        found = np.full(joints, TRUNK)
+        found[self.starts[HEAD]] = HEAD
         for capsule in np.flatnonzero(LIMB):
-            found[np.isin(joints, (self.ends[capsule], self.starts[capsule]))] = capsule
+            found[[self.ends[capsule], self.starts[capsule]]] = capsule
         return found
 
     def tables(self):
@@ -97,14 +97,14 @@ class Proxies:
         return Capsules(self.starts, self.ends, self.radii)
 
 
-def radius_at(character: Character, point: Point) -> float:
-    """Return the radius of a character's skin about a point of a bone, metres; 0 where nothing is known of it."""
-    names = {joint: role for role, chain in character.require_roles().joints.items() for joint in chain}
-    role = names.get(point.joint, "")
-    segment = role.replace("_foot", "_lower_leg")
-    if segment not in SEGMENTS:
-        return 0.0
-    return surface_of(character).radius(segment, -1 if role.endswith("_foot") else 3)
+def skin_radii(character: Character) -> NDArray:
+    """Return the radius of a character's skin about the bone of each joint (J,), metres; 0 where none is known."""
+    found, surface = np.zeros(len(character.skeleton)), surface_of(character)
+    for role, chain in character.require_roles().joints.items():
+        segment = role.replace("_foot", "_lower_leg")
+        if segment in SEGMENTS:
+            found[list(chain)] = surface.radius(segment, -1 if role.endswith("_foot") else 3)
+    return found
 
 
 def _joint(roles, name: str) -> int | None:

@@ -14,7 +14,7 @@ from footplant.kinematics import Kinematics
 from footplant.live.crowd_apart import (
     ROWS_EACH,
     Proxies,
-    radius_at,
+    skin_radii,
 )
 from footplant.live.crowd_ease import Easing
 from footplant.live.crowd_feet import FootHolds
@@ -24,6 +24,7 @@ from footplant.live.crowd_lines import AIR, MOVING, Line, Lines
 from footplant.live.crowd_rows import RowLayout
 from footplant.live.crowd_scene import CrowdActor, CrowdScene, Goal
 from footplant.motion import Motion
+from footplant.skeleton import Character
 from footplant.solve.ik.groupccd import GroupCcd, bodies_of
 
 SWINGS_ABOVE = 0.02
@@ -75,6 +76,16 @@ class PreparedActor:
     """Its body for avoidance."""
     soles: SolePoints
     """Its contact points."""
+    bones: tuple[NDArray, NDArray, NDArray]
+    """Its bones, masses and centres of mass, see `solve.ik.groupccd.bodies_of`."""
+    skin: NDArray
+    """(J,) metres; radii of its skin about its bones."""
+
+    @property
+    def body(self) -> tuple[NDArray, ...]:
+        """Bones, masses, centres of mass, height and radii: see `CrowdGroup.body_of`."""
+        radii = np.zeros(0) if self.proxies is None else self.proxies.radii[0]
+        return (*(table[0] for table in self.bones), np.array(self.actor.character.height), radii)
 
 
 class Reshape(NamedTuple):
@@ -99,7 +110,12 @@ class CrowdGroup:
         self.parents = actors[0].character.skeleton.parents
         self.lines = Lines([own.line for own in prepared])
         self.feet = feet_of(self.solver)
-        self.proxies = None if scene.apart is None else Proxies.of([actor.character for actor in actors])
+        self.proxies, self._carriers = None, np.zeros(len(self.parents), np.int64)
+        if scene.apart is not None:
+            self.proxies = Proxies.of([actor.character for actor in actors])
+            self._carriers = self.proxies.carriers(len(self.parents))
+        self.skin = np.stack([own.skin for own in prepared])
+        """(C, J) metres; radii of the skin about the bones."""
         self.goals = self.table(numbers, scene, scene.goals)
         self.capsules, self.followed = np.zeros((2, 0), np.int64)
         """(goals,) the capsules that carry the point of each, and the one of the other actor that each follows."""
@@ -114,6 +130,8 @@ class CrowdGroup:
         """Goals of the table that move to their targets from where their points are, and in how many seconds."""
         self.soles = SolePoints(actors)
         self.layout: RowLayout | None = None
+        self._room: tuple[frozenset[int], int] | None = None
+        """For which joints and how many rows of a character there are work arrays."""
         self.actors = np.array(numbers)
         """(C,) indices of the characters in the scene."""
         self.make_room()
@@ -126,19 +144,28 @@ class CrowdGroup:
     def table(self, numbers: list[int], scene: CrowdScene, goals: Sequence[Goal], first: int = 0) -> GoalTable:
         """Return the table of those of some goals, numbered from `first`, that are of these actors."""
         table = GoalTable.of(self.solver, numbers, scene.actors, goals, first)
-        radius = None if scene.apart is None else np.array([skin_radius(scene, goal) for goal in table.goals])
+        radius = None if scene.apart is None else self.skin[table.row, table.joint]
         return replace(table, masses=self.bodies[1], centers=self.bodies[2], radius=radius)
 
     def make_room(self) -> None:
         """Take note of goals that were added: joints that they need, and work arrays."""
-        joints = {*self.goals.joint.tolist(), *self.goals.other.tolist()}
-        self.tree = self.solver.tree_with(joints)
+        joints = frozenset({*self.goals.joint.tolist(), *self.goals.other.tolist()})
         further = 1 + (0 if self.proxies is None else ROWS_EACH)
-        self.workspace = self.tree.workspace(4 + further + (self.goals.most if len(self.goals) else 0))
-        self.capsules = np.full(len(self.goals), -1)
-        if self.proxies is not None:
-            self.capsules = self.proxies.carriers(self.goals.joint)
-        self.layout = None
+        rows = 4 + further + (self.goals.most if len(self.goals) else 0)
+        if self._room is None or self._room != (joints, rows):
+            self._room, self.tree = (joints, rows), self.solver.tree_with(joints)
+            self.workspace = self.tree.workspace(rows)
+        self.capsules, self.layout = self.carriers(self.goals.joint), None
+
+    def carriers(self, joints: NDArray) -> NDArray:
+        """Return the capsules (n,) that carry points of joints (n,); −1 where bodies are not kept apart."""
+        return np.full(len(joints), -1) if self.proxies is None else self._carriers[joints]
+
+    def ankles(self, character: Character, root: NDArray, local: NDArray) -> NDArray:
+        """Return where the feet (N, 3) of a character are in a pose: root (3,), local rotations (J, 4)."""
+        poses, offsets = Poses(1, len(self.parents)), _frozen(np.array(character.skeleton.offsets[None]))
+        poses.update(self.parents, offsets, Postures(root[None], local[None]), np.zeros(1, np.int64))
+        return poses.positions[0, self.feet]
 
     def body_of(self, row: int) -> tuple[NDArray, ...]:
         """Return bones, masses, centres of mass, height and radii of a row."""
@@ -174,15 +201,16 @@ class CrowdGroup:
 
     def append(self, number: int, prepared: PreparedActor) -> int:
         """Add a row for an actor; return it."""
-        row, own = self.size, bodies_of([prepared.actor.character])
+        row = self.size
         self.numbers.append(number)
         self.actors = np.array(self.numbers)
         offsets, masses, centers = (
-            _frozen(np.concatenate([table, body])) for table, body in zip(self.bodies, own, strict=True)
+            _frozen(np.concatenate([table, body])) for table, body in zip(self.bodies, prepared.bones, strict=True)
         )
         self.bodies = offsets, masses, centers
         self.heights = np.append(self.heights, prepared.actor.character.height)
         self.here = np.append(self.here, True)
+        self.skin = np.concatenate([self.skin, prepared.skin[None]])
         if self.proxies is not None and prepared.proxies is not None:
             self.proxies = replace(self.proxies, radii=np.concatenate([self.proxies.radii, prepared.proxies.radii]))
         self.goals = replace(self.goals, masses=masses, centers=centers)
@@ -286,18 +314,6 @@ def phases_of(line: Motion, actor: CrowdActor, feet: list[int]) -> NDArray:
 def feet_of(solver: GroupCcd) -> list[int]:
     """Return the joints of right and left foot, as far as they end legs."""
     return [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
-
-
-def body_of(prepared: PreparedActor) -> tuple[NDArray, ...]:
-    """Return bones, masses, centres of mass, height and radii: see `CrowdGroup.body_of`."""
-    character = prepared.actor.character
-    radii = np.zeros(0) if prepared.proxies is None else prepared.proxies.radii[0]
-    return (*(table[0] for table in bodies_of([character])), np.array(character.height), radii)
-
-
-def skin_radius(scene: CrowdScene, goal: Goal) -> float:
-    """Return the radius of the skin about a goal's point, metres."""
-    return radius_at(scene.actors[goal.actor].character, goal.point)
 
 
 def _frozen(array: NDArray) -> NDArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,10 @@ class Line:
     """Whether it stays at its last frame instead."""
     begun: int | None = None
     """Frame of the crowd at which the present pass of an own one began; None: not yet."""
+    turn: NDArray = field(default_factory=rotation.identity)
+    shift: NDArray = field(default_factory=lambda: np.zeros(3))
+    """A rotation about the world origin (4,) and then a shift (3,), metres, that its poses are read with: a line is
+    moved without a copy of its frames."""
 
     @classmethod
     def of(cls, motion: Motion, phases: NDArray, *, own: bool = False, once: bool = False) -> Line:
@@ -47,25 +51,26 @@ class Line:
 
     def pose(self, at: int) -> tuple[NDArray, NDArray]:
         """Return root (3,) and local rotations (J, 4) of a frame."""
-        return self.root[at], self.locals[at]
+        root, local = self.root[at], self.locals[at].copy()
+        local[0] = rotation.multiply(self.turn, local[0])
+        return rotation.rotate(self.turn, root) + self.shift, local
 
     def moved(self, turn: NDArray, shift: NDArray) -> Line:
         """Return it rotated about the world origin by a quaternion (4,), then shifted (3,), metres."""
-        if not np.any(shift) and abs(turn[0]) >= 1.0:
-            return self
-        turned = self.locals.copy()
-        turned[:, 0] = rotation.multiply(turn, turned[:, 0])
-        return replace(self, root=rotation.rotate(turn, self.root) + shift, locals=turned)
+        return replace(
+            self, turn=rotation.multiply(turn, self.turn), shift=rotation.rotate(turn, self.shift) + shift
+        )
 
     def aligned(self, at: int, root: NDArray, facing: NDArray) -> Line:
         """Return it moved over the floor so that a frame has a root's place (3,) and faces like its rotation (4,)."""
-        turn = heading_between(self.locals[at, 0], facing)
-        shift = (root - rotation.rotate(turn, self.root[at])) * [1.0, 0.0, 1.0]
-        return self.moved(turn, shift)
+        start, local = self.pose(at)
+        turn = heading_between(local[0], facing)
+        return self.moved(turn, (root - rotation.rotate(turn, start)) * [1.0, 0.0, 1.0])
 
     def next_pass(self) -> Line:
         """Return it from where it ends."""
-        return replace(self.aligned(0, self.root[-1], self.locals[-1, 0]), begun=(self.begun or 0) + len(self))
+        root, local = self.pose(len(self) - 1)
+        return replace(self.aligned(0, root, local[0]), begun=(self.begun or 0) + len(self))
 
 
 def heading_between(start: NDArray, end: NDArray) -> NDArray:
@@ -88,26 +93,46 @@ class Lines:
         self._phases = np.stack([line.phases for line in lines], axis=1)
         self.own: set[int] = set()
         """Rows that are not in these tables."""
+        self._turns, self._shifts = rotation.identity(len(lines)), np.zeros((len(lines), 3))
+        self._moved = np.zeros(len(lines), bool)
+        """(C,) which rows are read with a rotation (C, 4) and a shift (C, 3)."""
 
     def __getitem__(self, row: int) -> Line:
         """Return the line of a row."""
-        if row in self.own:
-            return self._lines[row]
-        return replace(
-            self._lines[row], root=self._roots[:, row], locals=self._locals[:, row], phases=self._phases[:, row]
-        )
+        line = self._lines[row]
+        if row not in self.own:
+            line = replace(line, root=self._roots[:, row], locals=self._locals[:, row], phases=self._phases[:, row])
+        return replace(line, turn=self._turns[row].copy(), shift=self._shifts[row].copy())
 
     def put(self, row: int, line: Line) -> None:
         """Give a row, or one more, another line."""
         if row == len(self._lines):
             self._lines.append(line)
+            self._turns, self._shifts = np.concatenate([self._turns, [line.turn]]), np.pad(self._shifts, [(0, 1), (0, 0)])
+            self._moved = np.append(self._moved, False)
         if line.own or row >= self._roots.shape[1]:
             self._lines[row] = line
             self.own.add(row)
-            return
-        self._lines[row] = Line(line.root[:0], line.locals[:0], line.phases[:0])
-        self._roots[:, row], self._locals[:, row], self._phases[:, row] = line.root, line.locals, line.phases
-        self.own.discard(row)
+        else:
+            self._lines[row] = Line(line.root[:0], line.locals[:0], line.phases[:0])
+            self._roots[:, row], self._locals[:, row], self._phases[:, row] = line.root, line.locals, line.phases
+            self.own.discard(row)
+        self._place(row, line)
+
+    def move(self, row: int, line: Line) -> None:
+        """Give a row its line (`self[row]`) moved, or begun."""
+        if row in self.own:
+            self._lines[row] = line
+        self._place(row, line)
+
+    def carry(self, shift: NDArray) -> None:
+        """Shift all lines (3,), metres."""
+        self._shifts += shift
+        self._moved[:] = True
+
+    def _place(self, row: int, line: Line) -> None:
+        self._turns[row], self._shifts[row] = line.turn, line.shift
+        self._moved[row] = bool(line.shift.any()) or abs(line.turn[0]) < 1.0
 
     def begin_passes(self, frame: int) -> list[int]:
         """Let lines of characters that have come to their end begin again; return their rows."""
@@ -116,7 +141,8 @@ class Lines:
             line = self._lines[row]
             if not line.once and line.begun is not None and frame - line.begun >= len(line):
                 # after a long stall, passes that nobody saw are left out
-                self._lines[row] = replace(line.next_pass(), begun=frame - (frame - line.begun) % len(line))
+                begun = frame - (frame - line.begun) % len(line)
+                self.move(row, replace(self[row].next_pass(), begun=begun))
                 again.append(row)
         return again
 
@@ -134,4 +160,9 @@ class Lines:
             line = self._lines[row]
             n = line.index(frame, scene)
             root[row], local[row], phases[row] = line.root[n], line.locals[n], line.phases[n]
+        moved = np.flatnonzero(self._moved)
+        if len(moved):
+            turns = self._turns[moved]
+            root[moved] = rotation.rotate(turns, root[moved]) + self._shifts[moved]
+            local[moved, 0] = rotation.multiply(turns, local[moved, 0])
         return root, local, phases

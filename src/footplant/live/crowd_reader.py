@@ -25,7 +25,7 @@ from footplant.grounds import slope
 from footplant.humanoid.proportions import Proportions, apply_proportions
 from footplant.io.ground_files import SETTINGS as GROUND_SETTINGS
 from footplant.io.ground_files import Course, named_ground
-from footplant.live.crowd_apart import radius_at
+from footplant.live.crowd_apart import skin_radii
 from footplant.live.crowd_scene import FLOOR, KINDS, Act, AnyGround, CrowdActor, CrowdScene, Goal
 from footplant.normalized import normalize
 from footplant.skeleton import Character, Point
@@ -208,7 +208,7 @@ def crowd_goals(fields: Fields, actors: Sequence[CrowdActor], numbers: Mapping[s
             if of is None:
                 fields.fail("of", "expected another actor (of) and its point (at) to touch, got none")
             if "value" not in fields:
-                common["value"] = radius_at(character, point) + radius_at(actors[of[0]].character, of[1])
+                common["value"] = skin_radii(character)[point.joint] + skin_radii(actors[of[0]].character)[of[1].joint]
         try:
             goal = Goal(
                 actor=number, point=point, other=other, of=of, chain=read_chain(fields, "chain", character), **common
