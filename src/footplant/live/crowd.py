@@ -269,7 +269,7 @@ class Crowd:
 
     def add_goals(self, goals: Sequence[Goal]) -> list[int]:
         """Add goals from the next step on; they ease in during their first ramp. Return their numbers."""
-        numbers, own = [], list(self.scene.goals)
+        own, added = list(self.scene.goals), {}
         for goal in goals:
             actors = (goal.actor, *(() if goal.of is None else (goal.of[0],)))
             if not all(0 <= actor < len(self._here) and self._here[actor] for actor in actors):
@@ -283,21 +283,24 @@ class Crowd:
             else:
                 own[number] = goal
                 del self._vacant[number]
-            numbers.append(number)
-            group = self.groups[index]
-            made = group.table(group.numbers, self.scene, [goal], number)
-            new = number == len(self._goal_row)
-            place = len(group.goals) if new else int(self._goal_row[number])
-            group.goals = group.goals.put(place, made)
-            group.followed = np.concatenate([group.followed[:place], self._followed(made), group.followed[place + 1 :]])
-            if new:
-                self._goal_group, self._goal_row = np.append(self._goal_group, index), np.append(self._goal_row, place)
+            added[number] = goal
             self._rescheduled.append((np.array([number]), np.array([goal.ramp])))
+        known, more = len(self._goal_row), len(own) - len(self._goal_row)
+        self._goal_group, self._goal_row = (np.pad(table, (0, more)) for table in (self._goal_group, self._goal_row))
         self.scene, self._order = replace(self.scene, goals=tuple(own)), None
         for index in {self.place[goal.actor][0] for goal in goals}:
-            self.groups[index].make_room()
+            group = self.groups[index]
+            made = group.table(self.scene, added)
+            new, before = made.source >= known, len(group.goals)
+            self._goal_group[made.source] = index
+            self._goal_row[made.source[new]] = before + np.arange(np.count_nonzero(new))
+            places = self._goal_row[made.source]
+            group.goals = group.goals.put(places, made)
+            group.followed = np.concatenate([group.followed, np.zeros(np.count_nonzero(new), np.int64)])
+            group.followed[places] = self._followed(made)
+            group.make_room()
         self._rank_all()
-        return numbers
+        return list(added)
 
     def remove_goals(self, goals: Sequence[int] | NDArray) -> None:
         """Remove goals (by index): they fade out in their last ramp. Their numbers may then be given to others."""
@@ -336,8 +339,13 @@ class Crowd:
         motion = played_once(actor, self.scene.fps) if own else timeline(actor, self.scene)
         line = Line.of(motion, phases_of(motion, actor, feet_of(solver)), own=own, once=once)
         apart, body = self.scene.apart is not None, actor.character
-        proxies, skin = Proxies.of([body]) if apart else None, skin_radii(body) if apart else np.zeros(len(body.skeleton))
-        return PreparedActor(actor, self._known_solver(solver), line, proxies, SolePoints([actor]), bodies_of([body]), skin)
+        proxies, skin = (
+            Proxies.of([body]) if apart else None,
+            skin_radii(body) if apart else np.zeros(len(body.skeleton)),
+        )
+        return PreparedActor(
+            actor, self._known_solver(solver), line, proxies, SolePoints([actor]), bodies_of([body]), skin
+        )
 
     def _known_solver(self, solver: GroupCcd) -> GroupCcd:
         """Return the solver of a group with the same joint tree, so that the frame of a change compares no trees."""
@@ -413,7 +421,7 @@ class Crowd:
         if group.goals.radius is not None:
             own = group.goals.row == row
             group.goals.radius[own] = prepared.skin[group.goals.joint[own]]
-        group.soles = group.soles.with_row(row, prepared.soles)
+        group.soles.put(row, prepared.soles)
 
     def add_actor(self, prepared: PreparedActor) -> int:
         """Add an actor from the next step on, at its place; return its number, which may be one of a removed actor."""
@@ -890,7 +898,7 @@ class Crowd:
         if group.starting:
             self._start_goals(state, index, layout.active[goals], targets)
         if (table.balances and len(goals)) or layout.balanced.any():
-            supports = group.soles.supports(before, group.bodies[1], group.bodies[2], layout.balanced)
+            supports = group.soles.supports(before, group.bodies[1], group.bodies[2], some, layout.balanced)
         layout.fill(standing, goals, targets, share)
         return layout.of_some(some, further, 0 if apart is None else self.ranks[apart], supports)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -115,15 +115,14 @@ class GoalTable:
         solver: GroupCcd,
         numbers: Sequence[int],
         actors: Sequence[CrowdActor],
-        goals: Sequence[Goal],
-        first: int = 0,
+        goals: Mapping[int, Goal],
     ) -> GoalTable:
-        """Build the table of a group; `numbers` are its actors, `first` is the number of the first goal.
+        """Build the table of a group of those goals, by their numbers, that are of its actors, `numbers`.
 
         Ranks are left to be filled in.
         """
         rows = {number: row for row, number in enumerate(numbers)}
-        own = {source: goal for source, goal in enumerate(goals, first) if goal.actor in rows}
+        own = {source: goal for source, goal in goals.items() if goal.actor in rows}
         kept = tuple(own.values())
         row = np.array([rows[goal.actor] for goal in kept], np.int64)
         joint, point = _joints_and_offsets([goal.point for goal in kept])
@@ -165,16 +164,22 @@ class GoalTable:
             latest=np.zeros((len(kept), 3)),
         )
 
-    def put(self, place: int, other: GoalTable) -> GoalTable:
-        """Return the table with the one goal of another in a row, or in a further one."""
+    def put(self, places: NDArray, other: GoalTable) -> GoalTable:
+        """Return the table with the goals of another (n,) in rows (n,), further ones included."""
         made: dict[str, Any] = {}
+        before, old = len(self), places < len(self)
+        size = max(before, int(places.max()) + 1)
         for own in fields(self):
-            before, new = getattr(self, own.name), getattr(other, own.name)
-            if isinstance(before, np.ndarray) and own.name not in ("masses", "centers"):
-                made[own.name] = np.concatenate([before[:place], new, before[place + 1 :]])
-        goals = (*self.goals[:place], *other.goals, *self.goals[place + 1 :])
+            value = getattr(self, own.name)
+            if isinstance(value, np.ndarray) and own.name not in ("masses", "centers"):
+                made[own.name] = np.empty((size, *value.shape[1:]), value.dtype)
+                made[own.name][:before] = value
+                made[own.name][places] = getattr(other, own.name)
+        goals = [*self.goals, *(goal for goal, known in zip(other.goals, old) if not known)]
+        for place, goal in zip(places.tolist(), other.goals):
+            goals[place] = goal
         return replace(
-            self, goals=goals, most=int(np.bincount(made["row"], minlength=1).max()),
+            self, goals=tuple(goals), most=int(np.bincount(made["row"], minlength=1).max()),
             balances=bool((made["kinds"] == KINDS.index("balance")).any()),
             followed=bool((made["follows"] >= 0).any()), **made,
         )  # fmt: skip
@@ -381,34 +386,36 @@ class SolePoints:
             self.joints[row, : len(own)] = [point.joint for point in own]
             self.offsets[row, : len(own)] = np.array([point.offset for point in own]).reshape(-1, 3)
 
-    def with_row(self, row: int, other: SolePoints) -> SolePoints:
-        """Return the points with those of another character in a row, or in a further one."""
-        made, most = object.__new__(SolePoints), max(self.joints.shape[1], other.joints.shape[1])
-        more = max(row + 1 - len(self.counts), 0)
-        wider = [(0, more), (0, most - self.joints.shape[1])]
-        made.counts, made.joints = np.pad(self.counts, (0, more)), np.pad(self.joints, wider)
-        made.offsets = np.pad(self.offsets, [*wider, (0, 0)])
-        made.counts[row], count = other.counts[0], int(other.counts[0])
-        made.joints[row, :count], made.offsets[row, :count] = other.joints[0, :count], other.offsets[0, :count]
-        return made
+    def put(self, row: int, other: SolePoints) -> None:
+        """Write the points of another character into a row, or into a further one."""
+        more, wider = max(row + 1 - len(self.counts), 0), max(other.joints.shape[1] - self.joints.shape[1], 0)
+        if more or wider:
+            self.counts = np.pad(self.counts, (0, more))
+            self.joints = np.pad(self.joints, [(0, more), (0, wider)])
+            self.offsets = np.pad(self.offsets, [(0, more), (0, wider), (0, 0)])
+        count = int(other.counts[0])
+        self.counts[row] = count
+        self.joints[row, :count], self.offsets[row, :count] = other.joints[0, :count], other.offsets[0, :count]
 
     def supports(
-        self, kinematics: Posed, masses: NDArray, centers: NDArray, widened: NDArray
+        self, kinematics: Posed, masses: NDArray, centers: NDArray, some: NDArray, widened: NDArray
     ) -> tuple[NDArray, NDArray]:
-        """Return support polygons: corners (C, P, 2) over x and z, metres, and their numbers (C,).
+        """Return support polygons of some characters (n,): corners (C, P, 2) over x and z, metres, and their numbers.
 
         masses (C, J), centers (C, J, 3): of the bodies. widened: (C,) characters whose polygon includes their centre of
         mass as it is: a walker's or a jumper's is not over its soles.
         """
         from footplant.live import _crowd as kernel
 
-        (characters, most), rows = self.joints.shape, np.flatnonzero(widened)
+        (characters, most), rows = self.joints.shape, some[widened[some]]
         found = np.full((characters, 3), np.nan)
         own = np.empty((len(rows), 3))
         kernel.centers_of_mass(rows, masses, centers, kinematics.positions, kinematics.rotations, own)
         found[rows] = own
         polygons, sides = np.zeros((characters, most + 1, 2)), np.zeros(characters, np.int64)
-        soles_table = kernel.SoleTables(self.joints, self.offsets, self.counts)
+        counts = np.zeros_like(self.counts)
+        counts[some] = self.counts[some]
+        soles_table = kernel.SoleTables(self.joints, self.offsets, counts)
         scratch = kernel.HullScratch(
             np.empty((most + 1, 2)), np.empty(most + 1, np.int64), np.empty(2 * most + 2, np.int64)
         )

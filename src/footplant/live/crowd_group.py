@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -116,7 +116,7 @@ class CrowdGroup:
             self._carriers = self.proxies.carriers(len(self.parents))
         self.skin = np.stack([own.skin for own in prepared])
         """(C, J) metres; radii of the skin about the bones."""
-        self.goals = self.table(numbers, scene, scene.goals)
+        self.goals = self.table(scene, dict(enumerate(scene.goals)))
         self.capsules, self.followed = np.zeros((2, 0), np.int64)
         """(goals,) the capsules that carry the point of each, and the one of the other actor that each follows."""
         self.here = np.ones(len(numbers), bool)
@@ -141,9 +141,9 @@ class CrowdGroup:
         """Number of characters, absent ones included."""
         return len(self.numbers)
 
-    def table(self, numbers: list[int], scene: CrowdScene, goals: Sequence[Goal], first: int = 0) -> GoalTable:
-        """Return the table of those of some goals, numbered from `first`, that are of these actors."""
-        table = GoalTable.of(self.solver, numbers, scene.actors, goals, first)
+    def table(self, scene: CrowdScene, goals: Mapping[int, Goal]) -> GoalTable:
+        """Return the table of those of some goals, by their numbers, that are of the group's actors."""
+        table = GoalTable.of(self.solver, self.numbers, scene.actors, goals)
         radius = None if scene.apart is None else self.skin[table.row, table.joint]
         return replace(table, masses=self.bodies[1], centers=self.bodies[2], radius=radius)
 
@@ -214,7 +214,7 @@ class CrowdGroup:
         if self.proxies is not None and prepared.proxies is not None:
             self.proxies = replace(self.proxies, radii=np.concatenate([self.proxies.radii, prepared.proxies.radii]))
         self.goals = replace(self.goals, masses=masses, centers=centers)
-        self.soles, self.layout = self.soles.with_row(row, prepared.soles), None
+        self.layout = None
         return row
 
     def kinematics(self, postures: Postures) -> Poses:

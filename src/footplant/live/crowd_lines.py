@@ -57,9 +57,7 @@ class Line:
 
     def moved(self, turn: NDArray, shift: NDArray) -> Line:
         """Return it rotated about the world origin by a quaternion (4,), then shifted (3,), metres."""
-        return replace(
-            self, turn=rotation.multiply(turn, self.turn), shift=rotation.rotate(turn, self.shift) + shift
-        )
+        return replace(self, turn=rotation.multiply(turn, self.turn), shift=rotation.rotate(turn, self.shift) + shift)
 
     def aligned(self, at: int, root: NDArray, facing: NDArray) -> Line:
         """Return it moved over the floor so that a frame has a root's place (3,) and faces like its rotation (4,)."""
@@ -108,7 +106,10 @@ class Lines:
         """Give a row, or one more, another line."""
         if row == len(self._lines):
             self._lines.append(line)
-            self._turns, self._shifts = np.concatenate([self._turns, [line.turn]]), np.pad(self._shifts, [(0, 1), (0, 0)])
+            self._turns, self._shifts = (
+                np.concatenate([self._turns, [line.turn]]),
+                np.pad(self._shifts, [(0, 1), (0, 0)]),
+            )
             self._moved = np.append(self._moved, False)
         if line.own or row >= self._roots.shape[1]:
             self._lines[row] = line
