@@ -65,8 +65,8 @@ KEPT_SHIFT = 0.9
 """Share of the shift of a goal out of another body that the next frame starts with: of 22 mm, 2 mm is left after
 0.7 s at 30 Hz. At 0, up to 22 instead of 18 characters of the fight's eight are solved in a frame, and a kicking leg
 accelerates by 386 instead of 270 m/s²."""
-BACK_IN = 0.5
-"""Seconds in which a character that leant for a goal is upright again after it, to 5 %."""
+BACK_IN = 0.25
+"""Seconds in which a character that leant for a goal stands up, or in those in which the goal fades out if more."""
 EASE = 0.4
 """Seconds in which changes of bodies, motions and ground ease in by default."""
 SAME_PLACE = 0.3
@@ -504,8 +504,8 @@ class Crowd:
         postures = self.scale(state, frame)
         grounded, standing = self.adapt_ground(state, postures, frame)
         shares = self._shares(state, frame)
+        self._lean_back(state, shares)
         solved = self.solve(state, grounded, standing, shares)
-        self._relax(state, shares)
         for part, own in zip(state.parts, solved, strict=True):
             part.solved = own
         state.frame = frame
@@ -682,13 +682,19 @@ class Crowd:
             found[number] = why_unmet(self.scene, number, seconds, placed[group][row])
         return found
 
-    def _relax(self, state: CrowdState, shares: list[NDArray]) -> None:
-        """Let characters without an active reach stand up again: their lean decays to 5 % within half a second."""
-        keep = math.exp(-math.log(20.0) / (BACK_IN * self.scene.fps))
-        for group, leans, share in zip(self.groups, state.leans, shares, strict=True):
-            busy = np.zeros(len(group.numbers), bool)
-            busy[group.goals.row[(share > 0.0) & ~group.goals.whole_body]] = True
-            leans[~busy] *= keep
+    def _lean_back(self, state: CrowdState, shares: list[NDArray]) -> None:
+        """Let characters stand up as the goals that they lean for fade out, and at once where these end at once."""
+        slowest = 1.0 / (BACK_IN * self.scene.fps)
+        for group, part, leans, share in zip(self.groups, state.parts, state.leans, shares, strict=True):
+            counts = (share > 0.0) & ~group.goals.whole_body
+            active = np.zeros(group.size)
+            np.maximum.at(active, group.goals.row[counts], share[counts])
+            before, ramped = part.leaning, 0.5 - np.sin(np.arcsin(1.0 - 2.0 * active) / 3.0)
+            part.leaning = np.maximum(ramped, before - slowest)
+            falls = np.flatnonzero(part.leaning < before)
+            if len(falls):
+                now, last = (at * at * (3.0 - 2.0 * at) for at in (part.leaning[falls], before[falls]))
+                leans[falls] *= (now / last)[:, None, None]
 
     def read(self, frame: int) -> int:
         """Return which frame of the scene a frame of the crowd is."""

@@ -83,7 +83,7 @@ class Proxies:
         return cls(starts, ends, radii)
 
     def carriers(self, joints: int) -> NDArray:
-        """Return the capsule (J,) that carries a point of each of so many joints: a limb's, the head's or the trunk's."""
+        """Return the capsule (J,) that carries a point of each of so many joints: a limb, head or trunk."""
         found = np.full(joints, TRUNK)
         found[self.starts[HEAD]] = HEAD
         for capsule in np.flatnonzero(LIMB):

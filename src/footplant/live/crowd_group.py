@@ -14,7 +14,6 @@ from footplant.kinematics import Kinematics
 from footplant.live.crowd_apart import (
     ROWS_EACH,
     Proxies,
-    skin_radii,
 )
 from footplant.live.crowd_ease import Easing
 from footplant.live.crowd_feet import FootHolds
@@ -237,6 +236,8 @@ class Shown:
         self.postures: list[tuple[NDArray, NDArray, int]] = []
         """Roots (C, 3) and local rotations (C, J, 4) before goals at the two last frames, and the frames."""
         self.solved: Postures | None = None
+        self.leaning = np.zeros(group.size)
+        """(C,) how much goals made each lean, 0 to 1, as times of their ramps."""
         self.ease = Easing(group.size, 3 + 3 * joints)
         self.holds, self.ground = FootHolds(group.size, feet), GroundEase(group.size, feet)
 
@@ -250,6 +251,7 @@ class Shown:
         """Make room for more characters."""
         for table in (self.ease, self.holds, self.ground):
             table.grow(characters)
+        self.leaning = longer(self.leaning, characters)
         self.postures = [
             (longer(root, characters), longer(local, characters), frame) for root, local, frame in self.postures
         ]

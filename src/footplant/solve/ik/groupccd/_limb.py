@@ -67,6 +67,8 @@ class Body(NamedTuple):
     """(J, J) bool; whether the second joint descends from the first."""
     state: NDArray
     """(T,) joints whose base rotations steps change."""
+    pelvis: NDArray
+    """(1,) the joint that carries trunk and legs, which pitches about the line of the hip joints; −1: none does."""
 
 
 class PoseRows(NamedTuple):

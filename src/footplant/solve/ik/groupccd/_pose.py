@@ -44,6 +44,7 @@ from footplant.solve.ik.groupccd._trunk import (
     ROOT_FIRST,
     ROOT_OVERSHOOT,
     interpolate_state,
+    kept_over_soles,
     propose,
     restore_lean,
     restore_pose,
@@ -56,6 +57,9 @@ SLACK = 3e-4
 """Metres by which a step for a lower rank may worsen a higher one."""
 OUT_OF_PLACE = 1e-3
 """Error of the centre of mass, metres, from which lower ranks are relaxed."""
+RESTORED = 3
+"""How often the root is moved under the centre of mass after a step of who keeps it over the soles. After one round it
+is off by a tenth of its way, and such a step is rejected."""
 LEAN_DECAY = 0.96
 """Factor per frame by which a live character's lean decays while it reaches all its targets."""
 
@@ -209,6 +213,7 @@ def solve_rank(body, rows, work, begin, end, begun, tries, shorter):
     rank = rows.kinds[begin, RANK]
     merit, _ = merit_of(body, rows, work, begin, end)
     stalled, rejected = 0, False
+    rounds = RESTORED if kept_over_soles(rows, rank) else 1
     for step in range(begun, begun + tries):
         if merit <= NEAR * NEAR or stalled > 1:
             break
@@ -224,7 +229,7 @@ def solve_rank(body, rows, work, begin, end, begun, tries, shorter):
             if share < 1.0:
                 interpolate_state(world, state, saved, ahead, share)
             pose_all(body, rows, work, True)
-            restore_mass(body, rows, work, rank - 1, 1)
+            restore_mass(body, rows, work, rank - 1, rounds)
             now, violated = merit_of(body, rows, work, begin, end)
             if now < merit and not violated:
                 stalled = stalled + 1 if now > 0.98 * merit else 0
@@ -355,7 +360,7 @@ def _smallest_call():
     none = np.zeros(0, np.int64)
     body = Body(
         np.array([[-1, -1, 0]]), np.zeros(1, np.int64), np.full((4, 4), -1), np.zeros((4, 5)), none, np.zeros((0, 2)),
-        np.ones((1, 1), np.bool_), none,
+        np.ones((1, 1), np.bool_), none, np.full(1, -1),
     )  # fmt: skip
     rows = AllRows(
         np.zeros(2, np.int64), np.zeros((0, 5), np.int64), np.zeros((0, 11)), np.zeros((1, 1, 2)), np.zeros(1, np.int64)

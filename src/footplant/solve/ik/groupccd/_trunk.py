@@ -8,6 +8,7 @@ from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import exp, log, multiply, rotate
 from footplant.solve.ik.groupccd._limb import (
     ALLOW,
+    BALANCE,
     BASE,
     BEFORE,
     CENTER,
@@ -44,6 +45,9 @@ COUNTERWEIGHT = 0.05
 ROOT_HELPS = 0.15
 """Compliance of the root relative to the rotations of the trunk, square metres. Doubled, the root moves more and the
 spine bends less."""
+PELVIS_GAIN, MOST_PITCH = 0.5, 1.4
+"""Compliance of the pitch of the pelvis relative to the other rotations, and its largest angle from the input pose,
+radians."""
 ROOT_OVERSHOOT = 1.15
 """Ratio of the root's shift to the shift of the centre of mass: planted legs stay behind."""
 
@@ -141,7 +145,64 @@ def lever(body, work, n, d):
 
 
 @uncounted_jit
-def write_trunk_system(body, work, count, level_root, high_root):
+def kept_over_soles(rows, rank):
+    """Return whether a row keeps the centre of mass over the soles, down to a rank."""
+    for i in range(rows.first, rows.last):
+        if rows.kinds[i, RANK] > rank:
+            break
+        if rows.kinds[i, KIND] == BALANCE:
+            return True
+    return False
+
+
+@uncounted_jit
+def hip_line(body, world):
+    """Return the middle of the hip joints, and the unit direction from left to right."""
+    one, two = body.limbs[0, 0], body.limbs[1, 0]
+    x, y, z = world[one, 0] - world[two, 0], world[one, 1] - world[two, 1], world[one, 2] - world[two, 2]
+    size = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    middle = (
+        0.5 * (world[one, 0] + world[two, 0]), 0.5 * (world[one, 1] + world[two, 1]),
+        0.5 * (world[one, 2] + world[two, 2]),
+    )  # fmt: skip
+    return middle, (x / size, y / size, z / size)
+
+
+@uncounted_jit
+def pitch_lever(work, d, middle, line):
+    """Return lever × direction of the pitch about the line of the hip joints on demand d."""
+    demands = work.demands
+    if work.owners[d, ALLOWED] < ROOT:
+        return 0.0
+    rx, ry, rz = demands[d, 0] - middle[0], demands[d, 1] - middle[1], demands[d, 2] - middle[2]
+    nx, ny, nz = demands[d, 6], demands[d, 7], demands[d, 8]
+    return (
+        line[0] * (ry * nz - rz * ny) + line[1] * (rz * nx - rx * nz) + line[2] * (rx * ny - ry * nx)
+    )  # fmt: skip
+
+
+@uncounted_jit
+def pitch_pelvis(body, world, angle, middle, line):
+    """Rotate the pelvis about the line of the hip joints, which stay: the root makes way."""
+    j = body.pelvis[0]
+    p = body.tree[j, PARENT]
+    bw, bx, by, bz = world[j, 11], -world[j, 12], -world[j, 13], -world[j, 14]
+    turn_base(world, body.tree, j, MOST_PITCH, angle * line[0], angle * line[1], angle * line[2])
+    w, x, y, z = multiply(world[j, 11], world[j, 12], world[j, 13], world[j, 14], bw, bx, by, bz)
+    if p >= 0:
+        pw, px, py, pz = world[p, 3], world[p, 4], world[p, 5], world[p, 6]
+        w, x, y, z = multiply(pw, px, py, pz, w, x, y, z)
+        w, x, y, z = multiply(w, x, y, z, pw, -px, -py, -pz)
+    rx, ry, rz = middle[0] - world[j, 0], middle[1] - world[j, 1], middle[2] - world[j, 2]
+    vx, vy, vz = rotate(w, x, y, z, rx, ry, rz)
+    root = world.shape[0] - 1
+    world[root, 0] += rx - vx
+    world[root, 1] += ry - vy
+    world[root, 2] += rz - vz
+
+
+@uncounted_jit
+def write_trunk_system(body, work, count, level_root, high_root, pitch):
     """Write Σ g c cᵀ and the distances of `bend_trunk` to `work.system`, and the demands' unit directions."""
     world, demands, owners, system = work.world, work.demands, work.owners, work.system
     sweep, turns = body.sweep, body.turns
@@ -162,6 +223,11 @@ def write_trunk_system(body, work, count, level_root, high_root):
             for b in range(count):
                 bx, by, bz = lever(body, work, n, b)
                 system[a, b] += gain * (ax * bx + ay * by + az * bz)
+    if pitch > 0.0:
+        middle, line = hip_line(body, world)
+        for a in range(count):
+            for b in range(count):
+                system[a, b] += pitch * pitch_lever(work, a, middle, line) * pitch_lever(work, b, middle, line)
     for a in range(count):
         for b in range(count):
             if owners[a, ALLOWED] >= ROOT and owners[b, ALLOWED] >= ROOT:
@@ -170,16 +236,18 @@ def write_trunk_system(body, work, count, level_root, high_root):
 
 
 @uncounted_jit
-def bend_trunk(body, work, count, level_root, high_root):
+def bend_trunk(body, work, count, level_root, high_root, pitches):
     """Rotate head, clavicles and spine, and shift the root, by the least amounts that move all demands to their goals.
 
     CCD's successive rotations that align joint→point with joint→goal bend the first joint too much and oscillate
     between two shoulders. Here all joints rotate at once: (Σ g c cᵀ) λ = distance, ω = g c λ, λ ≥ 0, with c the lever
-    of a joint on a demand and g its compliance; solved by projected Gauss–Seidel.
+    of a joint on a demand and g its compliance; solved by projected Gauss–Seidel. pitches: whether the pelvis pitches
+    about the line of the hip joints as well.
     """
     world, demands, owners, system = work.world, work.demands, work.owners, work.system
     sweep, turns = body.sweep, body.turns
-    write_trunk_system(body, work, count, level_root, high_root)
+    pitch = PELVIS_GAIN * freedom(world, body.pelvis[0], MOST_PITCH) if pitches else 0.0
+    write_trunk_system(body, work, count, level_root, high_root, pitch)
     for _ in range(12 if count > 1 else 1):
         for a in range(count):
             left = system[a, count + 1]
@@ -206,6 +274,13 @@ def bend_trunk(body, work, count, level_root, high_root):
             world[root, 0] += level_root * system[a, count] * demands[a, 6]
             world[root, 1] += high_root * system[a, count] * demands[a, 7]
             world[root, 2] += level_root * system[a, count] * demands[a, 8]
+    if pitch > 0.0:
+        middle, line = hip_line(body, world)
+        angle = 0.0
+        for a in range(count):
+            angle += pitch * system[a, count] * pitch_lever(work, a, middle, line)
+        if abs(angle) > 1e-12:
+            pitch_pelvis(body, world, min(max(angle, -MOST_STEP), MOST_STEP), middle, line)
 
 
 @uncounted_jit
@@ -276,7 +351,8 @@ def propose(body, rows, work, rank, step):
             x, z = x - demands[d, 3] + demands[d, 0], z - demands[d, 5] + demands[d, 2]
         share = COUNTERWEIGHT / max(math.sqrt(x * x + z * z), COUNTERWEIGHT)
         swing_free_arms(body, work, share * x, share * z)
-    bend_trunk(body, work, count, 0.0 if mass_kept else helps, helps)
+    pitches = helps > 0.0 and body.pelvis[0] >= 0 and kept_over_soles(rows, rank)
+    bend_trunk(body, work, count, 0.0 if mass_kept else helps, helps, pitches)
 
 
 @uncounted_jit

@@ -59,10 +59,13 @@ class Tree:
         trunk = [j for j in used if limb_of_joint[j] < 0]
         state = np.array(sorted({*sweep, *trunk, *(int(row[0]) for row in table[2:] if row[0] >= 0)}), np.int64)
         swept = np.array(sweep, np.int64)
+        hips = roles.get("hips")
+        carries = hips is not None and all(own >= 0 and below[hips, own] for own in table[:2, 0].tolist())
+        pelvis = hips if carries else -1
         arrays = (
             np.stack([skeleton.parents, limb_of_joint, segments], axis=1), np.array(used, np.int64), limb_joints,
             hinges, swept, np.array([caps, gains]).T.reshape(-1, 2).copy(), below,
-            state,
+            state, np.array([pelvis]),
         )  # fmt: skip
         return cls(table, limb_of_joint, swept, state, arrays)
 
