@@ -38,7 +38,14 @@ from footplant.solve.ik.groupccd._limb import (
     solve_limb,
 )
 from footplant.solve.ik.groupccd._reach import shoulder_demand
-from footplant.solve.ik.groupccd._rows import CENTER_KNOWN, distance_goals, ease_goals, mass_error, row_error
+from footplant.solve.ik.groupccd._rows import (
+    CENTER_KNOWN,
+    center_of_mass,
+    distance_goals,
+    ease_goals,
+    mass_error,
+    row_error,
+)
 from footplant.solve.ik.groupccd._trunk import (
     NEAR,
     ROOT_FIRST,
@@ -60,6 +67,8 @@ OUT_OF_PLACE = 1e-3
 RESTORED = 3
 """How often the root is moved under the centre of mass after a step of who keeps it over the soles. After one round it
 is off by a tenth of its way, and such a step is rejected."""
+SYNERGY = 0.7
+"""Share of the shift of the centre of mass in a step that the hips take back."""
 LEAN_DECAY = 0.96
 """Factor per frame by which a live character's lean decays while it reaches all its targets."""
 
@@ -204,6 +213,21 @@ def try_restore_mass(body, rows, work, begin, rank, rounds):
 
 
 @uncounted_jit
+def shift_hips(body, rows, work, x, z):
+    """Shift the root so that the centre of mass stays nearer to where it was before a step, x and z.
+
+    Who bends forward moves the hips back (Crenna, Frigo, Massion & Pedotti, "Forward and backward axial synergies in
+    man", Experimental Brain Research 65, 1987).
+    """
+    world = work.world
+    root = world.shape[0] - 1
+    nx, _, nz = center_of_mass(world, body.used)
+    world[root, 0] -= SYNERGY * (nx - x)
+    world[root, 2] -= SYNERGY * (nz - z)
+    pose_all(body, rows, work, True)
+
+
+@uncounted_jit
 def solve_rank(body, rows, work, begin, end, begun, tries, shorter):
     """Meet the rows of one rank (begin … end−1) as far as higher ranks allow; return the squared error left.
 
@@ -213,13 +237,15 @@ def solve_rank(body, rows, work, begin, end, begun, tries, shorter):
     rank = rows.kinds[begin, RANK]
     merit, _ = merit_of(body, rows, work, begin, end)
     stalled, rejected = 0, False
-    rounds = RESTORED if kept_over_soles(rows, rank) else 1
+    balanced = body.pelvis[0] >= 0 and kept_over_soles(rows, rank)
+    rounds = RESTORED if balanced else 1
     for step in range(begun, begun + tries):
         if merit <= NEAR * NEAR or stalled > 1:
             break
         if rejected and step != ROOT_FIRST:
             # the same pose would give the same step
             continue
+        cx, _, cz = center_of_mass(world, body.used)
         save_state(world, state, saved)
         save_pose(body, work)
         propose(body, rows, work, rank, step)
@@ -229,6 +255,8 @@ def solve_rank(body, rows, work, begin, end, begun, tries, shorter):
             if share < 1.0:
                 interpolate_state(world, state, saved, ahead, share)
             pose_all(body, rows, work, True)
+            if balanced:
+                shift_hips(body, rows, work, cx, cz)
             restore_mass(body, rows, work, rank - 1, rounds)
             now, violated = merit_of(body, rows, work, begin, end)
             if now < merit and not violated:

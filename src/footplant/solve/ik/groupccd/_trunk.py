@@ -344,14 +344,14 @@ def propose(body, rows, work, rank, step):
             turn_base(world, tree, j, 3.2, wx, wy, wz)
     count = demands_of(body, rows, work, rank)
     helps = ROOT_HELPS if step >= ROOT_FIRST else 0.0
-    if mass_asked and count > 0 and step >= ROOT_FIRST:
+    pitches = helps > 0.0 and body.pelvis[0] >= 0 and kept_over_soles(rows, rank)
+    if mass_asked and count > 0 and step >= ROOT_FIRST and not pitches:
         # leaning farther needs a counterweight
         x = z = 0.0
         for d in range(count):
             x, z = x - demands[d, 3] + demands[d, 0], z - demands[d, 5] + demands[d, 2]
         share = COUNTERWEIGHT / max(math.sqrt(x * x + z * z), COUNTERWEIGHT)
         swing_free_arms(body, work, share * x, share * z)
-    pitches = helps > 0.0 and body.pelvis[0] >= 0 and kept_over_soles(rows, rank)
     bend_trunk(body, work, count, 0.0 if mass_kept else helps, helps, pitches)
 
 
