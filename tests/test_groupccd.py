@@ -210,12 +210,15 @@ def test_without_balance_a_far_reach_falls_over_and_with_it_the_reach_gives_way(
     assert off(hand, first.motion) < 1.2e-3
 
 
-def test_the_free_arm_and_the_legs_help_to_keep_the_balance():
+@pytest.mark.parametrize("kind", [Balance, CenterOfMass])
+def test_pelvis_or_free_arm_and_the_legs_help_to_keep_the_balance(kind):
+    """Over the soles the pelvis pitches and the free arm hangs; a centre of mass that stays takes a counterweight."""
     character, pose, feet, target = far_reach("mannequin", 0.7, 0.6)
     hand = Position(point=point(character, "right_hand"), target=target, priority=1)
-    found = GroupCcd(character).solve(pose, [*feet, Balance(character=character, priority=2), hand])
+    fields = {} if kind is Balance else {"target": Kinematics(pose).center_of_mass(character)}
+    found = GroupCcd(character).solve(pose, [*feet, kind(character=character, priority=2, **fields), hand])
     roles = character.require_roles()
-    for role in ("left_upper_arm", "left_lower_leg", "right_upper_leg"):
+    for role in ("hips" if kind is Balance else "left_upper_arm", "left_lower_leg", "right_upper_leg"):
         assert rotation.angle(found.motion.rotations[0, roles[role]], pose.rotations[0, roles[role]]) > 0.1, role
 
 

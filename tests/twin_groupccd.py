@@ -67,7 +67,8 @@ class Figure:
     """A figure while it is solved: `Figure(tree arrays, bones, masses, centres, root, local, rows, polygon)`."""
 
     def __init__(self, arrays, bones, masses, centers, root, local, rows: list[Row], polygon: NDArray) -> None:
-        tree, self.used, limbs, hinges, self.sweep, self.turns, self.below, self.state = arrays
+        tree, self.used, limbs, hinges, self.sweep, self.turns, self.below, self.state, pelvis = arrays
+        self.pelvis = int(pelvis[0])
         self.parents, self.limb_of, self.segment = tree.T
         self.limbs = {n: tuple(row[:3]) for n, row in enumerate(limbs.tolist()) if row[0] >= 0}
         self.axis, self.flexion = hinges[:, :3], hinges[:, 3:]
@@ -116,9 +117,12 @@ class Figure:
                 goal[3] = length + share * (row.target[3] - length)
             row.goal = goal
 
-    def mass_shift(self, row: Row) -> NDArray:
+    def center(self) -> NDArray:
         with_mass = [j for j in self.used if self.masses[j] > 0]
-        center = sum(self.masses[j] * self.at(j, self.centers[j]) for j in with_mass)
+        return sum((self.masses[j] * self.at(j, self.centers[j]) for j in with_mass), np.zeros(3))
+
+    def mass_shift(self, row: Row) -> NDArray:
+        center = self.center()
         if row.kind == BALANCE:
             return row.share * (self.over_support(center) - center)
         return row.share * row.point * (row.target[:3] - center)

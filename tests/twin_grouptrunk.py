@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.rotation import exp, inverse, log, multiply, rotate
-from footplant.solve.ik.groupccd.rows import CENTER, DISTANCE, HALF_SPACE, ORIENTATION, POSITION, ROOT, Rows
+from footplant.solve.ik.groupccd.rows import BALANCE, CENTER, DISTANCE, HALF_SPACE, ORIENTATION, POSITION, ROOT, Rows
 from twin_groupccd import NEAR, OUT_OF_PLACE, ROOT_FIRST, SLACK, Figure, Row
 
 STAYS_BEHIND = np.array([1.15, 1.0, 1.15])
@@ -143,14 +143,18 @@ class Solver(Figure):
                 self.turn_base(row.joint, 3.2, log(multiply(row.goal, inverse(self.turn[row.joint]))))
         demands = self.demands(rank)
         helps = 0.15 if step >= ROOT_FIRST else 0.0
-        if asked and demands and step >= ROOT_FIRST:
+        pitches = step >= ROOT_FIRST and self.keeps_balance(rank)
+        if asked and demands and step >= ROOT_FIRST and not pitches:
             shift = sum(place - goal for place, goal, _, _ in demands) * [1.0, 0.0, 1.0]
             self.swing_free_arms(0.05 * shift / max(np.linalg.norm(shift), 0.05))
         if demands:
-            self.bend_trunk(demands, np.array([0.0 if kept else helps, helps, 0.0 if kept else helps]))
+            self.bend_trunk(demands, np.array([0.0 if kept else helps, helps, 0.0 if kept else helps]), pitches)
 
-    def bend_trunk(self, demands: list, root_gain: NDArray) -> None:
-        """Σ g c cᵀ λ = way, ω = g c λ, for all joints and demands at once."""
+    def keeps_balance(self, rank: int) -> bool:
+        return self.pelvis >= 0 and any(row.kind == BALANCE and row.rank <= rank for row in self.rows)
+
+    def bend_trunk(self, demands: list, root_gain: NDArray, pitches: bool) -> None:
+        """Σ g c cᵀ λ = way, ω = g c λ, for all joints and demands at once, and the pitch about the line of the hips."""
         places, goals = (np.array([demand[k] for demand in demands]) for k in (0, 1))
         lengths = np.linalg.norm(goals - places, axis=1)
         ways = (goals - places) / np.maximum(lengths, 1e-12)[:, None]
@@ -165,6 +169,14 @@ class Solver(Figure):
         system = 1e-4 * np.eye(len(demands)) + np.einsum("n,ndk,nek->de", gains, levers, levers)
         helped = np.array([demand[3] >= ROOT for demand in demands])
         system += np.where(helped[:, None] & helped, (ways * root_gain) @ ways.T, 0.0)
+        pitch, tilts, line, middle = 0.0, np.zeros(len(demands)), np.zeros(3), np.zeros(3)
+        if pitches:
+            hips = [self.place[self.limbs[limb][0]] for limb in (0, 1)]
+            middle, line = 0.5 * (hips[0] + hips[1]), (hips[0] - hips[1]) / np.linalg.norm(hips[0] - hips[1])
+            half = multiply(self.base[self.pelvis], inverse(self.came[self.pelvis]))[1:]
+            pitch = 0.5 * max(1.0 - 4.0 * half @ half / 1.4**2, 0.01)
+            tilts = np.where(helped, np.cross(places - middle, ways) @ line, 0.0)
+            system += pitch * np.outer(tilts, tilts)
         forces = np.zeros(len(demands))
         for _ in range(12 if len(demands) > 1 else 1):
             for d in range(len(demands)):
@@ -176,6 +188,15 @@ class Solver(Figure):
             if size > 1e-12:
                 self.turn_base(self.sweep[n], self.turns[n, 0], vector * min(1.0, 0.35 / size))
         self.root = self.root + root_gain * (np.where(helped, forces, 0.0) @ ways)
+        if abs(pitch * tilts @ forces) > 1e-12:
+            joint, parent = self.pelvis, self.parents[self.pelvis]
+            before = self.base[joint].copy()
+            self.turn_base(joint, 1.4, np.clip(pitch * tilts @ forces, -0.35, 0.35) * line)
+            turned = multiply(self.base[joint], inverse(before))
+            if parent >= 0:
+                turned = multiply(multiply(self.turn[parent], turned), inverse(self.turn[parent]))
+            arm = middle - self.place[joint]
+            self.root = self.root + arm - rotate(turned, arm)
 
     def between(self, before: tuple, ahead: tuple, share: float) -> None:
         self.root = before[1] + share * (ahead[1] - before[1])
@@ -192,18 +213,21 @@ class Solver(Figure):
         return sum(self.error(row) ** 2 for row in rows), False
 
     def climb(self, rows: list[Row], begun: int, tries: int, shorter: int, best: dict[int, float]) -> float:
-        merit, stalled = self.judge(rows, best)[0], 0
+        merit, stalled, balanced = self.judge(rows, best)[0], 0, self.keeps_balance(rows[0].rank)
         for step in range(begun, begun + tries):
             if merit <= NEAR**2 or stalled > 1:
                 break
-            before = self.snapshot()
+            before, center = self.snapshot(), self.center()
             self.propose(rows[0].rank, step)
             ahead, taken = self.snapshot(), False
             for cut in range(shorter):
                 if cut:
                     self.between(before, ahead, 0.35**cut)
                 self.settle()
-                self.restore_mass(rows[0].rank - 1, 1)
+                if balanced:
+                    self.root = self.root - 0.7 * np.array([1.0, 0.0, 1.0]) * (self.center() - center)
+                    self.settle()
+                self.restore_mass(rows[0].rank - 1, 3 if balanced else 1)
                 now, worse = self.judge(rows, best)
                 if now < merit and not worse:
                     stalled = stalled + 1 if now > 0.98 * merit else 0
