@@ -569,12 +569,12 @@ class Crowd:
     def _ease_lines(self, group: CrowdGroup, part: Shown, eased: dict[int, float], frame: int, scene: int) -> None:
         """Let some rows ease from what was shown into their lines, in so many seconds."""
         rows = np.array(list(eased))
-        now, then = (group.lines.read(frame + n, scene + n) for n in range(2))
+        now, then = (group.lines.read(frame + n, scene + n, rows) for n in range(2))
         last, before = part.postures[-1], part.postures[0]
         between = last[2] - before[2] if len(part.postures) > 1 else 1
         steps = float(max(between, 1)), float(frame - last[2])
         offsets, speeds = posture_offsets(
-            *[(own[0][rows], own[1][rows]) for own in (before, last, now, then)], steps=steps
+            *[(own[0][rows], own[1][rows]) for own in (before, last)], now[:2], then[:2], steps
         )
         fps = self.scene.fps
         part.ease.begin(rows, offsets, frame / fps, np.array(list(eased.values())), speeds * fps)

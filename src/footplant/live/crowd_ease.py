@@ -55,6 +55,10 @@ class Easing:
             p, v, a, -10.0 * p - 6.0 * v - 3.0 * a, 15.0 * p + 8.0 * v + 3.0 * a, -6.0 * p - 3.0 * v - a
         )  # fmt: skip
 
+    def end(self, rows: NDArray) -> None:
+        """Let rows (n,) be offset no longer."""
+        self._live[rows] = False
+
     def at(self, now: float) -> tuple[NDArray, NDArray]:
         """Return the rows (n,) that are offset at a time, and their offsets (n, width)."""
         self._live &= now < self._begun + self._over

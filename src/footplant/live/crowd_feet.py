@@ -70,14 +70,13 @@ class FootHolds:
             self._shown[2][row] = True
 
     def hold(self, rows: NDArray, moving: NDArray) -> None:
-        """Hold the feet of some characters (n,) that stood still and do; moving: (C, N) which do not now."""
+        """Hold the feet of some characters (n,) that stood still and do; moving: (n, N) which do not now."""
         if self._shown is None:
             return
         places, turns, before = self._shown
-        self._held[rows] = ~before[rows] & ~moving[rows]
+        self._held[rows] = ~before[rows] & ~moving
         self._places[rows], self._turns[rows] = places[rows], turns[rows]
-        ended = (rows[:, None] * moving.shape[1] + np.arange(moving.shape[1])).ravel()
-        self._ease.begin(ended, np.zeros((len(ended), 6)), 0.0, 1e-9)
+        self._ease.end((rows[:, None] * moving.shape[1] + np.arange(moving.shape[1])).ravel())
 
     def place(
         self, places: NDArray, turns: NDArray, moving: NDArray, now: float, settled: NDArray

@@ -147,23 +147,22 @@ class Lines:
                 again.append(row)
         return again
 
-    def read(self, frame: int, scene: int) -> tuple[NDArray, NDArray, NDArray]:
-        """Return roots (C, 3), local rotations (C, J, 4) and phases of feet (C, feet) at frames of crowd and scene."""
-        first, count = self._roots.shape[1], len(self._lines)
-        at = min(max(scene, 0), len(self._roots) - 1)
-        if count == first:
-            root, local, phases = self._roots[at].copy(), self._locals[at].copy(), self._phases[at].copy()
-        else:
-            root, local = np.empty((count, 3)), np.empty((count, *self._locals.shape[2:]))
-            phases = np.empty((count, self._phases.shape[2]), np.int8)
-            root[:first], local[:first], phases[:first] = self._roots[at], self._locals[at], self._phases[at]
-        for row in self.own:
-            line = self._lines[row]
-            n = line.index(frame, scene)
-            root[row], local[row], phases[row] = line.root[n], line.locals[n], line.phases[n]
-        moved = np.flatnonzero(self._moved)
+    def read(self, frame: int, scene: int, rows: NDArray | None = None) -> tuple[NDArray, NDArray, NDArray]:
+        """Return roots (n, 3), local rotations (n, J, 4) and phases of feet (n, feet) at frames of crowd and scene.
+
+        rows: (n,) those that are read; None: all.
+        """
+        rows = np.arange(len(self._lines)) if rows is None else rows
+        at, tabled = min(max(scene, 0), len(self._roots) - 1), np.minimum(rows, self._roots.shape[1] - 1)
+        root, local, phases = self._roots[at, tabled], self._locals[at, tabled], self._phases[at, tabled]
+        for n, row in enumerate(rows.tolist()) if self.own else ():
+            if row in self.own:
+                line = self._lines[row]
+                own = line.index(frame, scene)
+                root[n], local[n], phases[n] = line.root[own], line.locals[own], line.phases[own]
+        moved = np.flatnonzero(self._moved[rows])
         if len(moved):
-            turns = self._turns[moved]
-            root[moved] = rotation.rotate(turns, root[moved]) + self._shifts[moved]
+            turns = self._turns[rows[moved]]
+            root[moved] = rotation.rotate(turns, root[moved]) + self._shifts[rows[moved]]
             local[moved, 0] = rotation.multiply(turns, local[moved, 0])
         return root, local, phases
