@@ -15,6 +15,8 @@ from footplant.edits.morphology_independent import plants_of, share
 from footplant.kinematics import Kinematics
 from footplant.live.crowd import Crowd
 from footplant.live.crowd_reader import scene_from_data
+from footplant.live.crowd_scene import Act, CrowdActor, CrowdScene, Goal
+from footplant.normalized import normalize
 from footplant.plot.crowd import crowd_strip
 from footplant.skeleton import Point
 from footplant.solve.ik.groupccd import GroupCcd
@@ -66,6 +68,23 @@ def balance() -> None:
     )  # fmt: skip
 
 
+def squat() -> None:
+    """Four bodies reach for a point near the floor before them and stand up again."""
+    clip = samples.load("stand")
+    stand, actors, goals = normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0)), [], []
+    for number, name in enumerate(("mannequin", "longlegs", "blubby", "child")):
+        body, place = samples.load_character(name), (1.1 * number, 0.0)
+        target = np.array([place[0] + 0.08, 0.17 * body.height, 0.28 * body.height])
+        actors.append(CrowdActor(name, body, (Act(stand),), place))
+        hand = body.contacts["left_palm"]
+        goals.append(Goal(actor=number, point=hand, target=target, start=0.8, stop=1.8, ramp=(0.4, 0.4)))
+    played = Crowd(CrowdScene(tuple(actors), tuple(goals), seconds=2.5)).perform()
+    clips = [Clip(m, actor.character, name=actor.name) for m, actor in zip(played.motions, actors, strict=True)]
+    targets, frames = [goal.target for goal in goals], [0, 17, 40, 58, 66, 74]
+    marks = [targets if 0 < frame < 66 else [] for frame in frames]
+    crowd_strip(clips, DOCS / "squat.png", frames, azimuth=65, elevation=6, marks=marks, columns=3, dpi=80)
+
+
 def bodies() -> None:
     """One walk on six bodies."""
     clip = samples.load("walk")
@@ -82,4 +101,5 @@ if __name__ == "__main__":
     fight()
     boxes()
     balance()
+    squat()
     bodies()

@@ -13,6 +13,7 @@ import pytest
 from footplant import io, rotation, samples
 from footplant.cli import main
 from footplant.clip import Clip
+from footplant.constraints import Balance
 from footplant.edits.merge import merge_clips
 from footplant.errors import ConstraintError, FootplantError, MotionError
 from footplant.kinematics import Kinematics
@@ -397,3 +398,30 @@ def test_bodies_that_cannot_be_kept_apart_are_told():
     state, _ = crowd.step(crowd.init(), 0)
     assert state.depths[0] == state.depths[1] > 0.02
     assert state.depths[2] == 0.0
+
+
+@pytest.mark.parametrize("name", ["mannequin", "longlegs", "blubby", "child"])
+def test_who_reaches_low_squats_in_balance_and_stands_up_as_the_goal_fades_out(name):
+    """Hips come down and stay over the feet, which stand; nothing jumps, and half a second later nothing is left."""
+    character, clip = samples.load_character(name), samples.load("stand")
+    stand, fps = normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0)), 30.0
+    palm, height = character.contacts["left_palm"], character.height
+    low = Goal(actor=0, point=palm, target=(0.08, 0.17 * height, 0.28 * height), start=0.8, stop=1.8, ramp=(0.4, 0.4))
+    scene = CrowdScene((CrowdActor("ann", character, (Act(stand),)),), (low,), seconds=2.8, fps=fps)
+    played = Crowd(scene).perform()
+    kinematics = Kinematics(played.motions[0])
+    free = Kinematics(Crowd(replace(scene, goals=())).perform().motions[0])
+    held = slice(round(low.start * fps) + 1, round(low.stop * fps))
+    assert played.residuals[held, 0].max() < 1e-3
+    hips = kinematics.positions[held, 0] - free.positions[held, 0]
+    assert hips[:, 1].max() < -0.08 * height
+    assert np.abs(hips[:, 2]).max() < 0.05 * height
+    balance = Balance(character=character, priority=1, margin=0.0)
+    assert balance.residual(kinematics)[held].min() > -1e-3
+    roles = character.require_roles()
+    feet = kinematics.positions[:, [roles["left_foot"], roles["right_foot"]]]
+    assert np.linalg.norm(feet - feet[:1], axis=-1).max() < 5e-3
+    accelerations = np.linalg.norm(np.diff(kinematics.positions, 2, axis=0), axis=-1) * fps**2
+    assert accelerations.max() < 90.0
+    after = round((low.stop + low.ramp[1]) * fps) + 1
+    assert np.linalg.norm(kinematics.positions - free.positions, axis=-1)[after:].max() < 1e-3

@@ -19,6 +19,7 @@ from footplant.live import wire
 from footplant.live.crowd import Crowd
 from footplant.live.crowd_control import MOST_WAITING, CrowdControl
 from footplant.live.crowd_ease import Easing
+from footplant.live.crowd_lines import Line, Lines
 from footplant.live.crowd_reader import act_of, crowd_ground, scene_from_data
 from footplant.live.crowd_scene import Act, CrowdActor, CrowdScene, Goal
 from footplant.live.crowd_show import perform_crowd
@@ -477,3 +478,41 @@ def test_scenes_declare_a_cast_and_grounds_by_text(tmp_path):
             scene_from_data({**data, "cast": cast}, io.load, io.load_character)
     with pytest.raises(FootplantError, match="no ground of that name"):
         scene_from_data({**data, "ground": "hills.npy"}, io.load, io.load_character)
+
+
+def test_a_moved_line_is_read_where_it_was_moved_to():
+    """Lines are moved without a copy of their frames, again and again, also where they were carried between."""
+    rng, turn, shift = np.random.default_rng(3), rotation.exp(np.array([0.0, 0.7, 0.0])), np.array([1.0, 0.0, -2.0])
+    own = Line(rng.normal(size=(5, 3)), rotation.normalize(rng.normal(size=(5, 4, 4))), np.zeros((5, 2), np.int8))
+    lines = Lines([own, own])
+    lines.move(1, lines[1].moved(turn, shift))
+    lines.carry(shift)
+    lines.move(1, lines[1].moved(turn, shift))
+    expected = rotation.rotate(turn, rotation.rotate(turn, own.root[2]) + 2.0 * shift) + shift
+    root, local, _ = lines.read(2, 2)
+    np.testing.assert_allclose(root, [own.root[2] + shift, expected], atol=1e-12)
+    np.testing.assert_allclose(
+        local[1, 0], rotation.multiply(rotation.multiply(turn, turn), own.locals[2, 0]), atol=1e-12
+    )
+    np.testing.assert_array_equal(local[1, 1:], own.locals[2, 1:])
+    some, _, _ = lines.read(2, 2, np.array([1]))
+    np.testing.assert_array_equal(some, root[1:])
+
+
+def test_a_burst_of_changes_is_spread_over_frames(monkeypatch):
+    """Each frame takes what it has time for; all are answered, in their order."""
+    monkeypatch.setattr("footplant.live.crowd_control.CHANGES_A_FRAME", 1e-9)
+    crowd, answers = Crowd(standing(reaching())), []
+    control = CrowdControl(crowd, answer=lambda data, *_: answers.append(osc.decode(data)[0]))
+    for number in range(4):
+        text = f'name = "g{number}"\nkind = "reach"\nactor = "ann"\npoint = "left_palm"\ntarget = [0.3, 1.1, 0.3]'
+        control.feed(osc.encode("/crowd/goal", text), ("127.0.0.1", 1))
+    state, counts = crowd.init(), []
+    for frame in range(6):
+        control.begin(frame / FPS)
+        state, _ = crowd.step(state, frame)
+        counts.append(len(answers))
+    control.close()
+    assert counts == [1, 2, 3, 4, 4, 4]
+    assert [answer[0] for answer in answers] == ["/crowd/ok"] * 4
+    assert [goal.name for goal in crowd.scene.goals[1:]] == [f"g{number}" for number in range(4)]

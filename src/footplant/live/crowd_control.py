@@ -192,7 +192,7 @@ class CrowdControl:
         self._lines = min(self._lines + LINES_A_SECOND * max(now - self._logged_at, 0.0), LINES_A_SECOND)
         self._logged_at = now
         begun = time.thread_time()
-        while time.thread_time() - begun < CHANGES_A_FRAME:
+        while True:
             if self._job is not None:
                 message, future, apply = self._job
                 if not future.done():
@@ -202,6 +202,8 @@ class CrowdControl:
             elif self._waiting:
                 self._start(self._waiting.popleft())
             else:
+                break
+            if time.thread_time() - begun >= CHANGES_A_FRAME:
                 break
         if self._unlogged and self._lines >= 1.0:
             unlogged, self._unlogged = self._unlogged, 0
