@@ -94,7 +94,7 @@ def test_texts_name_moving_grounds(walk):
     for text in ("moving:conveyor:1.2", "moving:conveyor:1.2:90", "moving:deck:8:5", "moving:deck:8:5:90"):
         assert isinstance(load_ground(text, course), MovingGround)
     for text, message in (
-        ("moving:swing:1", "expected moving:lift, moving:conveyor or moving:deck"),
+        ("moving:swing:1", "expected moving:lift, moving:conveyor, moving:turntable or moving:deck"),
         ("moving:lift:1", "expected moving:lift:RISE:SECONDS"),
         ("moving:deck:90:5", "expected a deck that rolls"),
         ("moving:lift:1:3+moving:deck:8:5", "does not move"),

@@ -14,10 +14,14 @@ from footplant.cli.output import print_facts, print_json, print_table, working
 from footplant.cli.solving import Out, Overwrite, check_targets, solving
 
 if TYPE_CHECKING:
+    from footplant.contacts.detection import Contacts
     from footplant.contacts.ground import Ground
+    from footplant.contacts.moving_ground import PartedGround
     from footplant.live.aimed_steps import Aimed
     from footplant.live.controller import Controller
     from footplant.live.motion_set import MotionSet
+    from footplant.live.script import Drive
+    from footplant.motion import Motion
     from footplant.skeleton import Character
 
 
@@ -59,12 +63,68 @@ def clips_controller(files: list[str], character: str | None = None) -> tuple[Co
         return drive_set(clips, character=driven), driven
 
 
-def _ground(text: str, controller: Controller) -> Ground:
+def _ground(text: str, controller: Controller) -> Ground | PartedGround:
     """Return the ground of a driven character, which starts at the origin and walks along +z."""
-    from footplant.io.ground_files import Course, load_ground
+    from footplant.io.ground_files import PART, Course, load_ground, parted_ground
 
     course = Course((0.0, 0.0), (-REACH, -REACH), (REACH, REACH), 0.0, controller.character.height)
+    if text.startswith(f"{PART}:"):
+        return parted_ground(text, course, lambda moving: load_ground(moving, course, planned=False))
     return load_ground(text, course, planned=False)
+
+
+def _contacts(done: Drive, character: Character, part: int | None = None) -> Contacts:
+    """Return the contacts that were held: all of them, or those on one part of the ground."""
+    from footplant.contacts.detection import FEET, Contacts, Plant
+    from footplant.geometry import Plane
+    from footplant.kinematics import Kinematics
+    from footplant.live.script import held_intervals
+
+    kinematics = Kinematics(done.motion)
+    plants = [
+        Plant(point, start, end, kinematics.point(character.contacts[point])[start:end].mean(axis=0))
+        for point, spans in held_intervals(done, part).items()
+        for start, end in spans
+    ]
+    return Contacts(tuple(plants), FEET, len(done.motion), done.motion.fps, Plane())
+
+
+def _drifts(done: Drive, character: Character, ground: Ground | PartedGround) -> dict[str, Any]:
+    """Return how contacts drift, millimetres, each relative to the part of the ground that it is on."""
+    from footplant.contacts.moving_ground import PartedGround
+    from footplant.quality.measure import measure
+
+    parts = {None: ground}
+    if isinstance(ground, PartedGround):
+        parts = {-1: ground.still} | {number: part.ground for number, part in enumerate(ground.parts)}
+    worst, total, count, depth = None, 0.0, 0, None
+    for part, under in parts.items():
+        contacts = _contacts(done, character, part)
+        quality = measure(done.motion, character, contacts, ground=under)
+        if quality.worst_plant is not None and quality.mean_drift is not None:
+            worst = max(worst or 0.0, quality.worst_plant.drift)
+            total, count = total + quality.mean_drift * len(contacts.plants), count + len(contacts.plants)
+        depth = quality.penetration_worst
+    if isinstance(ground, PartedGround):
+        depth = _deepest(done.motion, character, ground)
+    return {
+        "plants": count,
+        "worst_drift_mm": worst,
+        "mean_drift_mm": total / count if count else None,
+        "below_ground_mm": depth,
+    }
+
+
+def _deepest(motion: Motion, character: Character, ground: PartedGround) -> float:
+    """Return how deep, millimetres, soles get into a ground of parts."""
+    import numpy as np
+
+    from footplant.kinematics import Kinematics
+
+    kinematics = Kinematics(motion)
+    soles = np.stack([kinematics.point(point) for point in character.contacts.values()], axis=1)
+    depths = [ground.height(row[:, ::2], n / motion.fps) - row[:, 1] for n, row in enumerate(soles)]
+    return 1000.0 * max(float(np.max(depths)), 0.0)
 
 
 def drive(
@@ -89,7 +149,10 @@ def drive(
     ground: Annotated[
         str | None,
         typer.Option(
-            "--ground", metavar="GROUND", help="noise:SEED, stairs:RISE:RUN, slope:DEGREES, or a file, as for terrain."
+            "--ground",
+            metavar="GROUND",
+            help="noise:SEED, stairs:RISE:RUN, slope:DEGREES, moving:…, or a file, as for terrain; "
+            "part:WIDTH:LENGTH:START+moving:… for parts that move.",
         ),
     ] = None,
     overwrite: Overwrite = False,
@@ -102,17 +165,14 @@ def drive(
     Example: footplant drive set:samples --script "walk 2s, run 3s left, kick, sneak 2s" -o driven.glb
     """
     from footplant.clip import Clip
-    from footplant.contacts.detection import FEET, Contacts, Plant
     from footplant.errors import FormatError
     from footplant.feet.detached import detached_motion
     from footplant.geometry import Plane
     from footplant.io import save
-    from footplant.kinematics import Kinematics
     from footplant.live.clip_set import known_kinds
     from footplant.live.motion_set import load_set
     from footplant.live.script import drive as play
-    from footplant.live.script import held_intervals, parse_script
-    from footplant.quality.measure import measure
+    from footplant.live.script import parse_script
 
     prepare_kernels()
     for file in files:
@@ -135,24 +195,13 @@ def drive(
         whole = driven.skeleton.names == done.motion.skeleton.names
         written = done.motion if whole else detached_motion(done.motion, driven.skeleton)
         save(out, Clip(written, driven, name=spec.name))
-    kinematics = Kinematics(done.motion)
-    plants = [
-        Plant(point, start, end, kinematics.point(controller.character.contacts[point])[start:end].mean(axis=0))
-        for point, spans in held_intervals(done).items()
-        for start, end in spans
-    ]
     floor = Plane((0.0, 0.0, 0.0)) if uneven is None else uneven
-    contacts = Contacts(tuple(plants), FEET, len(done.motion), fps, floor)
-    quality = measure(done.motion, controller.character, contacts, ground=floor)
     facts = {
         "frames": len(done.motion),
         "fps": fps,
         "seconds": done.motion.duration,
         "fade_seconds": controller.tables.fade,
-        "plants": len(plants),
-        "worst_drift_mm": quality.worst_plant.drift if quality.worst_plant else None,
-        "mean_drift_mm": quality.mean_drift,
-        "below_ground_mm": quality.penetration_worst,
+        **_drifts(done, controller.character, floor),
     }
     aims = [_told(aim) for aim in done.aims]
     if json:

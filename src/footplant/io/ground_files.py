@@ -16,7 +16,7 @@ from footplant import grounds, rotation
 from footplant.clip import Clip
 from footplant.contacts import moving_ground
 from footplant.contacts.ground import Ground
-from footplant.contacts.moving_ground import MovingGround
+from footplant.contacts.moving_ground import GroundPart, MovingGround, PartedGround
 from footplant.errors import FormatError, MissingExtraError
 from footplant.geometry import HeightField
 from footplant.kinematics import Kinematics
@@ -131,9 +131,9 @@ def load_ground(text: str, course: Course, options: GroundOptions | None = None,
     square stones across a ditch, GAP metres apart, each displaced by up to JITTER metres (a quarter of the gap).
     "beam:WIDTH:HEIGHT[:LENGTH[:START[:HEADING]]]": a beam of LENGTH (3) metres, HEIGHT above the ground, or, negative,
     across a ditch that deep. START and HEADING are those of stairs. "moving:lift:RISE:SECONDS",
-    "moving:conveyor:SPEED[:HEADING]" and "moving:deck:DEGREES:SECONDS[:HEADING]": level ground that rises, travels
-    (metres/s, along the direction of travel or HEADING degrees to its left) or rolls about such an axis; "+GROUND"
-    after it puts another ground on it. Files: an image (white is high, up in the image is ahead), a .npy array of
+    "moving:conveyor:SPEED[:HEADING]", "moving:deck:DEGREES:SECONDS[:HEADING]" and "moving:turntable:DEGREES[:AHEAD]":
+    level ground that rises, travels (metres/s, along the direction of travel or HEADING degrees to its left), rolls
+    about such an axis, or turns by DEGREES a second about a place AHEAD metres ahead of the start; "+GROUND" after it puts another ground on it. Files: an image (white is high, up in the image is ahead), a .npy array of
     heights (along x, along z), or a mesh (.obj, .glb, .gltf), of which the topmost surface is used. planned: whether
     whole steps are planned on it, as stones and beams need; others are refused them.
     """
@@ -301,10 +301,39 @@ def _moving(values: list[str], course: Course, base: Ground | None) -> MovingGro
         degrees, seconds, *turned = _numbers(values, "moving:deck:DEGREES:SECONDS[:HEADING]", 2, 3)
         heading = course.heading + np.radians(turned[0] if turned else 0.0)
         return moving_ground.deck(degrees, seconds, heading, (course.start[0], 0.0, course.start[1]), base)
-    raise ValueError(f"expected moving:lift, moving:conveyor or moving:deck, got moving:{kind}")
+    if kind == "turntable":
+        speed, *ahead = _numbers(values, "moving:turntable:DEGREES[:AHEAD]", 1, 2)
+        (x, z), _ = _ahead(ahead[0] if ahead else 0.0, 0.0, course)
+        return moving_ground.turntable(speed, (x, 0.0, z), base)
+    raise ValueError(f"expected moving:lift, moving:conveyor, moving:turntable or moving:deck, got moving:{kind}")
 
 
-MOVING = "moving"
+def parted_ground(text: str, course: Course, make: Callable[[str], Ground]) -> PartedGround:
+    """Return level ground with parts that move, by name.
+
+    "part:WIDTH:LENGTH:START+moving:…", several of them separated by "|": a part WIDTH metres wide, and LENGTH metres
+    long along the direction of travel, that begins START metres ahead. Conveyors are let into the floor, the outline of
+    others moves with them. make: makes the moving grounds.
+    """
+    parts = []
+    for each in text.split("|"):
+        head, plus, moving = each.partition("+")
+        try:
+            if not head.startswith(f"{PART}:") or not plus:
+                raise ValueError(f"expected part:WIDTH:LENGTH:START+moving:…, got {each!r}")
+            width, length, start = _numbers(head.split(":")[1:], "part:WIDTH:LENGTH:START", 3, 3)
+        except ValueError as error:
+            raise FormatError(str(error), path=text) from None
+        ground = make(moving)
+        if not isinstance(ground, MovingGround):
+            raise FormatError("expected a ground that moves after +", path=text)
+        place, heading = _ahead(start + 0.5 * length, 0.0, course)
+        stays = moving.startswith(f"{MOVING}:conveyor")
+        parts.append(GroundPart(ground, (width, length), place, heading, travels=not stays))
+    return PartedGround(tuple(parts))
+
+
+MOVING, PART = "moving", "part"
 NEED_PLANS = ("stones", "beam")
 """Grounds on which feet stand in few places."""
 _GENERATORS: dict[str, Callable[[list[str], Course], Ground]] = {

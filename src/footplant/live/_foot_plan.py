@@ -102,6 +102,10 @@ DROP_LAG = DROP_HALF_LIFE / math.log(2.0)
 """Seconds by which such a spring follows a goal that moves evenly."""
 LOWER = 0.7
 """How much of the body's height over the ground is that over the lower foot."""
+UNBOUNDED, TRAVELS, STAYS = -1.0, 1.0, 0.0
+"""How a surface is bounded: not at all, by an outline that moves with it, or by one that does not (a conveyor)."""
+TILT_ROUNDS = 12
+"""Fixed-point steps at most for the height of a tilted surface."""
 MOST_BEND = 2.8
 """Radians; largest bend of the knee."""
 
@@ -175,19 +179,24 @@ class FeetStep(NamedTuple):
 
 
 class GroundField(NamedTuple):
-    """What a character walks on: a height field, see `kernels.height_field`."""
+    """What a character walks on: S surfaces, each a height field in a frame of its own; the first that covers counts.
+
+    Heights are those of `kernels.height_field`. Coordinates are the controller's.
+    """
 
     level: bool
     """Whether it is a level floor at height 0; the rest has no meaning then."""
     heights: np.ndarray
-    """(nx, nz) metres, read-only."""
-    x: float
-    z: float
-    """Metres, place of heights[0, 0]."""
-    spacing: float
-    """Metres."""
-    kind: int
-    """Basis of the interpolation."""
+    """(N,) metres, read-only; the grids of all surfaces, one after another."""
+    grids: np.ndarray
+    """(S, 4) int64; of each surface the first of its heights, the rows and columns of its grid, and its basis."""
+    origins: np.ndarray
+    """(S, 3) metres; x and z of its first height, and its spacing, in its frame."""
+    poses: np.ndarray
+    """(S, 7) place, metres, and rotation of its frame."""
+    outlines: np.ndarray
+    """(S, 7) how it is bounded (`UNBOUNDED`, `TRAVELS` with its frame, or `STAYS`); x and z of the middle of a
+    rectangle, sine and cosine of its heading, half of its width and of its length, metres."""
 
 
 class Requests(NamedTuple):
@@ -204,11 +213,59 @@ class Requests(NamedTuple):
 
 
 @jit
+def _within(outline, x, z):
+    """Return whether a place is within the rectangle of an outline."""
+    dx, dz, s, c = x - outline[1], z - outline[2], outline[3], outline[4]
+    return abs(dx * c - dz * s) <= outline[5] and abs(dx * s + dz * c) <= outline[6]
+
+
+@jit
+def _surface_at(ground, s, x, z):
+    """Return whether a surface covers a place, and its height there.
+
+    A surface that is tilted is met by the vertical line through the place: each round brings an error down by the
+    tangent of the tilt times the slope of the surface.
+    """
+    first, nx, nz, kind = ground.grids[s, 0], ground.grids[s, 1], ground.grids[s, 2], ground.grids[s, 3]
+    heights = ground.heights[first : first + nx * nz].reshape((nx, nz))
+    x0, z0, spacing = ground.origins[s, 0], ground.origins[s, 1], ground.origins[s, 2]
+    pose, outline = ground.poses[s], ground.outlines[s]
+    if outline[0] == STAYS and not _within(outline, x, z):
+        return False, 0.0
+    qw, qx, qy, qz = pose[3], pose[4], pose[5], pose[6]
+    if qw == 1.0 and pose[0] == 0.0 and pose[1] == 0.0 and pose[2] == 0.0:
+        height, _, _ = field_at(heights, x0, z0, spacing, kind, x, z)
+        return outline[0] != TRAVELS or _within(outline, x, z), height
+    y, lx, lz = pose[1], 0.0, 0.0
+    up = max(1.0 - 2.0 * (qx * qx + qz * qz), 0.1)
+    for _ in range(TILT_ROUNDS):
+        lx, ly, lz = rotate(qw, -qx, -qy, -qz, x - pose[0], y - pose[1], z - pose[2])
+        height, _, _ = field_at(heights, x0, z0, spacing, kind, lx, lz)
+        off = (height - ly) / up
+        y += off
+        if abs(off) < 1e-9:
+            break
+    return outline[0] != TRAVELS or _within(outline, lx, lz), y
+
+
+@jit
+def surface_at(ground, x, z):
+    """Return the surface that counts at a place, and the height of the ground there; outside of all: the last one."""
+    last = ground.grids.shape[0] - 1
+    for s in range(last):
+        covers, height = _surface_at(ground, s, x, z)
+        if covers:
+            return s, height
+    _, height = _surface_at(ground, last, x, z)
+    return last, height
+
+
+@jit
 def ground_at(ground, x, z):
     """Return the height of the ground at a place."""
     if ground.level:
         return 0.0
-    height, _, _ = field_at(ground.heights, ground.x, ground.z, ground.spacing, ground.kind, x, z)
+    _, height = surface_at(ground, x, z)
     return height
 
 
@@ -1046,11 +1103,19 @@ def _foot_scratch():
     return FootScratch(np.zeros((1, 4, 3)), np.zeros((1, 4, 4)), np.zeros((2, 4, 3)), np.zeros((2, 11)), np.zeros(36))
 
 
+def one_surface(heights, x, z, spacing, kind):
+    """Return a ground of one height field (nx, nz) that covers everything and rests; metres."""
+    flat = np.ascontiguousarray(heights, float).reshape(-1)
+    flat.setflags(write=False)
+    return GroundField(
+        False, flat, np.array([[0, *heights.shape, kind]], np.int64), np.array([[x, z, spacing]], float),
+        np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]), np.array([[UNBOUNDED, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]]),
+    )  # fmt: skip
+
+
 def level_ground():
     """Return a level floor at height 0."""
-    heights = np.zeros((2, 2))
-    heights.setflags(write=False)
-    return GroundField(True, heights, 0.0, 0.0, 1.0, 0)
+    return one_surface(np.zeros((2, 2)), 0.0, 0.0, 1.0, 0)._replace(level=True)
 
 
 def _pose_arguments():
@@ -1087,6 +1152,7 @@ WARMUP = {
     "pose_feet": _pose_arguments,
     "show_frame": _frame_arguments,
     "ground_at": lambda: (level_ground(), 0.0, 0.0),
+    "surface_at": lambda: (level_ground(), 0.0, 0.0),
     "look_ahead": _ahead_arguments,
     "lift": lambda: (foot_tables(), 0, 0.0, foot_states(), _foot_scratch()),
     "land": lambda: (foot_tables(), 0, 0.0, foot_states(), _foot_scratch(), 3),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from footplant.checks import real_number, shaped
 from footplant.clip import Clip
 from footplant.contacts.ground import Ground
+from footplant.contacts.moving_ground import MovingGround, PartedGround
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.live.aimed_steps import FEET, LOWEST, Aimed, AimedStep, follow_steps
@@ -27,12 +28,13 @@ from footplant.live.motion_set import STEP, MotionSet
 from footplant.live.settings import AIM, CONTROLLER, FOOT_PLAN
 from footplant.live.tables import GAIT, Effector, Tables, build_tables
 from footplant.motion import Motion
-from footplant.rotation import normalize
+from footplant.rotation import multiply, normalize
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
 
 if TYPE_CHECKING:
     from footplant.live._foot_plan import FootState, FootTables, GroundField
+    from footplant.live.carried import Carried, MovesUnder
 
 Direction = Literal["straight", "left", "right"]
 DIRECTIONS = get_args(Direction)
@@ -44,7 +46,7 @@ HISTORY = 1024
 
 @dataclass(eq=False)
 class ControllerPose:
-    """The result of a step: views into the state, valid until its next step."""
+    """The result of a step in the world: views into the state, valid until its next step."""
 
     root: NDArray
     """(3,) metres; world position of joint 0."""
@@ -54,7 +56,10 @@ class ControllerPose:
 
 @dataclass(eq=False)
 class ControllerState:
-    """Everything that changes while a character is driven. `Controller.step` changes it in place."""
+    """Everything that changes while a character is driven. `Controller.step` changes it in place.
+
+    Places are in the world, or on ground that moves in the frame that it carries (`carried`).
+    """
 
     now: float
     """Seconds since `init`."""
@@ -107,6 +112,8 @@ class ControllerState:
     """When the action's effector is at its target, seconds; negative: it is not aimed."""
     pace: float = 1.0 / 60.0
     """Seconds of the last step."""
+    carried: Carried | None = None
+    """The frame on ground that moves; None: the ground rests."""
 
     @property
     def phase(self) -> float:
@@ -115,8 +122,8 @@ class ControllerState:
 
     @property
     def facing(self) -> float:
-        """Radians about the vertical; 0 faces +z, positive is to the left."""
-        return float(self.numbers[3])
+        """Radians about the vertical in the world; 0 faces +z, positive is to the left."""
+        return float(self.numbers[3]) + (0.0 if self.carried is None else self.carried.heading)
 
     @property
     def held(self) -> NDArray:
@@ -220,11 +227,12 @@ class Controller:
         place: tuple[float, float] = (0.0, 0.0),
         facing: float = 0.0,
         begin: str | None = None,
-        ground: Ground | None = None,
+        ground: Ground | MovesUnder | None = None,
     ) -> ControllerState:
         """Return the state of a character at (x, z), metres, with a facing in radians and a motion.
 
-        ground: what it walks on (default: a level floor at height 0).
+        ground: what it walks on (default: a level floor at height 0). One that moves (`contacts.moving_ground`) begins
+        to at time 0 and carries the character.
         """
         from footplant.kernels.fk import forward
         from footplant.live import _controller as kernel
@@ -238,7 +246,12 @@ class Controller:
         facing = real_number(facing, "facing", MotionError)
         motion, steer = self._wanted(first, "straight")
         count, joints = len(self.tables.motions), len(self.character.skeleton)
-        field = ground_field(ground, np.array(place))
+        carried = None
+        if isinstance(ground, MovingGround | PartedGround):
+            from footplant.live.carried import Carried
+
+            carried, ground = Carried(ground, np.array(place)), None
+        field = ground_field(ground, np.array(place)) if carried is None else carried.ground()
         state = ControllerState(
             now=0.0,
             numbers=np.array([0.0, place[0], place[1], facing, steer]),
@@ -267,6 +280,7 @@ class Controller:
             planted=np.zeros(4),
             rigid=self._rigid,
             go_on=(motion, steer),
+            carried=carried,
         )
         state.targets[0], state.steers[0], state.weights[motion] = motion, steer, 1.0
         self._set_phase(state, 0.0)
@@ -281,6 +295,8 @@ class Controller:
         pose.setflags(write=False)
         forward(self._feet.parents, self._feet.offsets, root, pose, scratch.positions, scratch.turns)
         self.planner.place(state.feet, scratch, state.planted, state.now, field)
+        if carried is not None:
+            carried.begin(state.feet, self._standing(state), state.now)
         step = foot_plan.FeetStep(state.now, 0.0, state.planted, self.planner.far, self.tables.foot_acceleration)
         foot_plan.pose_feet(self._feet, field, step, state.feet, state.root, state.pose, scratch)
         return state
@@ -301,7 +317,8 @@ class Controller:
         does the rest.
 
         "step" puts the middle of a foot on its target (x, y, z), or (x, z) on the ground; direction: which foot
-        (straight: either). Steps are taken in the order of their requests. Return what becomes of the target.
+        (straight: either). Steps are taken in the order of their requests. Return what becomes of the target. On ground
+        that moves, a target is carried as the character is.
         """
         if direction not in DIRECTIONS:
             raise MotionError(f"expected a direction among {', '.join(DIRECTIONS)}; got {direction!r}")
@@ -311,12 +328,14 @@ class Controller:
             place = shaped(target, (len(target),), "a target", MotionError)
             if len(place) not in (2, 3):
                 raise MotionError(f"expected (x, y, z) or (x, z) to step to, got {len(place)} numbers")
-            place = np.array([place[0], place[1] if len(place) == 3 else LOWEST, place[-1]])
+            place = self._placed(state, place[0], place[1] if len(place) == 3 else LOWEST, place[-1])
             state.steps.append(AimedStep(STEP, place, None if direction == "straight" else f"{direction}_foot"))
             return state.steps[-1]
         if name in self.spec.actions:
             state.pending, state.requested_at = self.tables.index(name), state.now
-            state.target = None if target is None else shaped(target, (3,), "a target", MotionError)
+            state.target = (
+                None if target is None else self._placed(state, *shaped(target, (3,), "a target", MotionError))
+            )
             self._interrupt(state.aimed)
             state.aimed = None if state.target is None else Aimed(name, state.target)
             return state.aimed
@@ -334,6 +353,20 @@ class Controller:
         return None
 
     @staticmethod
+    def _placed(state: ControllerState, x: float, y: float, z: float) -> NDArray:
+        """Return a target of the world in the state's frame; one on the ground stays so."""
+        place = np.array([x, y, z])
+        if state.carried is not None:
+            place = state.carried.to_frame(place)
+            place[1] = LOWEST if y == LOWEST else place[1]
+        return place
+
+    @staticmethod
+    def _standing(state: ControllerState) -> NDArray:
+        """Return the place (3,) on the ground below the root."""
+        return np.array([state.numbers[1], state.feet.body[0], state.numbers[2]])
+
+    @staticmethod
     def _interrupt(task: Aimed | None) -> None:
         if task is not None and task.open:
             task.status = "interrupted"
@@ -348,7 +381,16 @@ class Controller:
             self._decide(state)
             state.now += seconds / parts
             self._show(state, seconds / parts)
-        return state, ControllerPose(state.root[0], state.pose[0])
+        return state, self.pose(state)
+
+    @staticmethod
+    def pose(state: ControllerState) -> ControllerPose:
+        """Return the pose of a state in the world."""
+        if state.carried is None:
+            return ControllerPose(state.root[0], state.pose[0])
+        rotations = state.pose[0].copy()
+        rotations[0] = multiply(state.carried.turn, rotations[0])
+        return ControllerPose(state.carried.to_world(state.root[0]), rotations)
 
     def _wanted(self, name: str, direction: Direction) -> tuple[int, float]:
         """Return the motion and the steering (radians per second) of a gait in a direction, or of an idle."""
@@ -435,7 +477,7 @@ class Controller:
         return int((state.aim[:, 0] + state.aim[:, 1]).argmin())
 
     def place(self, state: ControllerState, name: str) -> NDArray:
-        """Return where a contact point of the character is, (3,) metres."""
+        """Return where a contact point of the character is in the state's frame, (3,) metres."""
         return self._now(state).point(self.character.contacts[name])[0]
 
     def _now(self, state: ControllerState) -> Kinematics:
@@ -512,17 +554,23 @@ class Controller:
         from footplant.live import _controller as kernel
         from footplant.live import _foot_plan as foot_plan
 
-        if has_left(state.ground, state.field, state.numbers[1:3]):
+        if state.carried is not None:
+            state.carried.advance(state.feet, self._standing(state), state.now, seconds)
+            state.field = state.carried.ground()
+        elif has_left(state.ground, state.field, state.numbers[1:3]):
             state.field = ground_field(state.ground, state.numbers[1:3])
         requests = foot_plan.Requests(
             state.targets, state.starts, state.steers, state.count, self.tables.fade, state.aim
         )
         playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
         step = foot_plan.FeetStep(state.now, seconds, state.planted, self.planner.far, self.tables.foot_acceleration)
-        return foot_plan.show_frame(
+        events = foot_plan.show_frame(
             self._motions, self._feet, state.field, requests, step, playback, state.feet,
             (self._old, self._blend_scratch, self._foot_scratch), state.root, state.pose,
         )  # fmt: skip
+        if state.carried is not None:
+            state.carried.landed(state.feet)
+        return events
 
     def _plan_feet(self, state: ControllerState, events: int) -> None:
         """Plan swings: of feet that were released, after a request, and where no landing was in sight."""
@@ -572,10 +620,37 @@ class Controller:
             else:
                 kernel.release_toes(self._feet, foot, feet, self._foot_scratch)
             via, goal = self._via(state, foot), None if task is None else task.goal(now)
-            meets = self.planner.swing(feet, foot, track, now, state.field, stepping=stepping, via=via, goal=goal)
+            meets = self._swing(state, foot, track, stepping=stepping, via=via, goal=goal)
             if task is not None:
                 task.swings = meets
         state.changed = False
+
+    def _swing(
+        self, state: ControllerState, foot: int, track: NDArray, *, stepping: bool, via: NDArray | None,
+        goal: NDArray | None,
+    ) -> bool:  # fmt: skip
+        """Plan a swing, on ground that moves as that will be at the landing; return whether it meets its goal."""
+        from footplant.live import _foot_plan as kernel
+
+        feet, now, carried = state.feet, state.now, state.carried
+        if carried is None:
+            return self.planner.swing(feet, foot, track, now, state.field, stepping=stepping, via=via, goal=goal)
+        lands = np.flatnonzero(track[:, foot, BITS] > 0)
+        ends = now + FOOT_PLAN.interval * float(lands[0] if len(lands) else len(track) // 2)
+        root, before = self._standing(state), [array[foot].copy() for array in feet[:-1]]
+        meets = False
+        for _ in range(2):
+            for array, own in zip(feet[:-1], before):
+                array[foot] = own
+            field = carried.ground(max(ends, now), root)
+            meets = self.planner.swing(feet, foot, track, now, field, stepping=stepping, via=via, goal=goal)
+            planned = float(feet.times[foot, kernel.START] + feet.times[foot, kernel.LENGTH])
+            # the second time for the ground at the time that was found
+            if abs(planned - ends) < 0.5 * FOOT_PLAN.interval:
+                break
+            ends = planned
+        carried.planned(feet, foot, root)
+        return meets
 
     @staticmethod
     def _step_of(state: ControllerState, foot: int) -> AimedStep | None:

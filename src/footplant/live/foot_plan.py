@@ -149,24 +149,24 @@ class FootPlanner:
 
 def ground_field(ground: Ground | None, place: NDArray) -> GroundField:
     """Return a ground as the kernels know it: a height field as it is, any other sampled around a place (x, z)."""
-    from footplant.live._foot_plan import GroundField, level_ground
+    from footplant.live._foot_plan import level_ground, one_surface
 
     if ground is None:
         return level_ground()
     if isinstance(ground, HeightField):
         x, z = (float(value) for value in ground.origin)
-        return GroundField(False, ground.heights, x, z, float(ground.spacing), get_args(Basis).index(ground.basis))
+        return one_surface(ground.heights, x, z, float(ground.spacing), get_args(Basis).index(ground.basis))
     half, cells = (FLAT, 1) if isinstance(ground, Plane) else (PATCH, round(2.0 * PATCH / CELL))
     low = np.zeros(2) if isinstance(ground, Plane) else np.asarray(place, float)
     along = np.linspace(-half, half, cells + 1)
     places = np.stack(np.meshgrid(low[0] + along, low[1] + along, indexing="ij"), axis=-1)
     heights = np.array(ground.height(places), float)
-    heights.setflags(write=False)
-    return GroundField(False, heights, float(low[0] - half), float(low[1] - half), 2.0 * half / cells, 0)
+    return one_surface(heights, float(low[0] - half), float(low[1] - half), 2.0 * half / cells, 0)
 
 
-def has_left(ground: Ground | None, field: GroundField, place: NDArray) -> bool:
-    """Return whether a character at a place (x, z) has left the part of the ground that was sampled."""
+def has_left(ground: Ground | None, field: GroundField, place: NDArray, surface: int = 0) -> bool:
+    """Return whether a character at a place (x, z) has left the part of a ground that was sampled for a surface."""
     if ground is None or isinstance(ground, HeightField | Plane):
         return False
-    return abs(place[0] - field.x - PATCH) > MOVED or abs(place[1] - field.z - PATCH) > MOVED
+    x, z, _ = field.origins[surface]
+    return bool(abs(place[0] - x - PATCH) > MOVED or abs(place[1] - z - PATCH) > MOVED)

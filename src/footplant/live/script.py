@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from footplant.contacts.detection import FEET
 from footplant.contacts.ground import Ground
+from footplant.contacts.moving_ground import PartedGround
 from footplant.errors import FormatError
 from footplant.live.aimed_steps import Aimed
-from footplant.live.controller import DIRECTIONS, Controller, Direction
+from footplant.live.controller import DIRECTIONS, Controller, ControllerPose, ControllerState, Direction
 from footplant.live.motion_set import STEP
 from footplant.motion import Motion
 from footplant.problem import Progress
@@ -50,6 +51,8 @@ class Drive:
     """(F, M) weight of each motion in each frame."""
     planted: NDArray
     """(F, 4) bool: left heel, left ball, right heel and right ball locked."""
+    under: NDArray
+    """(F, 2) the part of a ground that moves under each foot (`PartedGround.parts`; −1: the ground that rests)."""
     aims: tuple[Aimed, ...] = ()
     """What became of the requests with a target."""
 
@@ -94,12 +97,12 @@ def drive(
     fps: float = 60.0,
     place: tuple[float, float] = (0.0, 0.0),
     facing: float = 0.0,
-    ground: Ground | None = None,
+    ground: Ground | PartedGround | None = None,
     progress: Progress | None = None,
 ) -> Drive:
     """Play a script and record every frame. The character starts in the first request's motion.
 
-    ground: what it walks on (default: a level floor at height 0).
+    ground: what it walks on (default: a level floor at height 0); it may move (`contacts.moving_ground`).
     """
     orders = parse_script(script, controller.names) if isinstance(script, str) else tuple(script)
     if not orders:
@@ -108,7 +111,7 @@ def drive(
         raise FormatError(f"expected a positive number of frames a second, got {fps}")
     begin = orders[0].name if orders[0].name not in (*controller.spec.actions, STEP) else None
     state = controller.init(place=place, facing=facing, begin=begin, ground=ground)
-    frames = [(state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.held)]
+    frames = [_recorded(state, controller.pose(state))]
     requests, aims = [], []
     for number, order in enumerate(orders):
         if progress:
@@ -122,21 +125,28 @@ def drive(
             continue
         seconds = _LONGEST_ACTION if action else DEFAULT_SECONDS if order.seconds is None else order.seconds
         for _ in range(round(seconds * fps)):
-            controller.step(state, 1.0 / fps)
-            frames.append((state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.held))
+            frames.append(_recorded(*controller.step(state, 1.0 / fps)))
             if action and not state.busy:
                 break
-    root, rotations, weights, planted = (np.stack(column) for column in zip(*frames))
+    root, rotations, weights, planted, under = (np.stack(column) for column in zip(*frames))
     motion = Motion(
         controller.character.skeleton, root, rotations / np.linalg.norm(rotations, axis=-1, keepdims=True), fps
     )
-    return Drive(motion, tuple(requests), weights, planted, tuple(aim for aim in aims if aim is not None))
+    return Drive(motion, tuple(requests), weights, planted, under, tuple(aim for aim in aims if aim is not None))
 
 
-def held_intervals(done: Drive) -> dict[str, list[tuple[int, int]]]:
-    """Return contact point → frames (start, end excluded) over which it was locked."""
+def _recorded(state: ControllerState, pose: ControllerPose) -> tuple[NDArray, ...]:
+    under = np.full(2, -1) if state.carried is None else state.carried.parts()
+    return pose.root.copy(), pose.rotations.copy(), state.weights.copy(), state.held, under
+
+
+def held_intervals(done: Drive, part: int | None = None) -> dict[str, list[tuple[int, int]]]:
+    """Return contact point → frames (start, end excluded) over which it was locked; part: on one part of the ground."""
     found = {}
     for column, point in enumerate(FEET):
-        edges = np.flatnonzero(np.diff(np.r_[False, done.planted[:, column], False].astype(int)))
+        held = done.planted[:, column]
+        if part is not None:
+            held = held & (done.under[:, column // 2] == part)
+        edges = np.flatnonzero(np.diff(np.r_[False, held, False].astype(int)))
         found[point] = [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2]) if b - a > 1]
     return found
