@@ -7,6 +7,7 @@ import pytest
 
 import footplant
 from footplant import rotation
+from footplant.cli.drive import load_controller
 from footplant.contacts.moving_ground import (
     GroundPart,
     MovingGround,
@@ -21,7 +22,6 @@ from footplant.errors import ArgumentError, FormatError
 from footplant.grounds import rough
 from footplant.io.ground_files import Course, load_ground, parted_ground
 from footplant.kinematics import Kinematics
-from footplant.cli.drive import load_controller
 from footplant.live.motion_set import load_set
 from footplant.live.script import drive, held_intervals
 

@@ -133,8 +133,9 @@ def load_ground(text: str, course: Course, options: GroundOptions | None = None,
     across a ditch that deep. START and HEADING are those of stairs. "moving:lift:RISE:SECONDS",
     "moving:conveyor:SPEED[:HEADING]", "moving:deck:DEGREES:SECONDS[:HEADING]" and "moving:turntable:DEGREES[:AHEAD]":
     level ground that rises, travels (metres/s, along the direction of travel or HEADING degrees to its left), rolls
-    about such an axis, or turns by DEGREES a second about a place AHEAD metres ahead of the start; "+GROUND" after it puts another ground on it. Files: an image (white is high, up in the image is ahead), a .npy array of
-    heights (along x, along z), or a mesh (.obj, .glb, .gltf), of which the topmost surface is used. planned: whether
+    about such an axis, or turns by DEGREES a second about a place AHEAD metres ahead of the start; "+GROUND" after it
+    puts another ground on it. Files: an image (white is high, up in the image is ahead), a .npy array of heights (along
+    x, along z), or a mesh (.obj, .glb, .gltf), of which the topmost surface is used. planned: whether
     whole steps are planned on it, as stones and beams need; others are refused them.
     """
     path, kind = Path(text), text.partition(":")[0]

@@ -2,9 +2,9 @@
 
 The frame has a place and a heading, so that the body keeps upright. It moves as the ground under the standing feet does
 at the root, smoothed by a critically damped filter: a body does not take on a jolt, or another part's speed, at once.
-What a standing foot holds is carried rigidly with its own part of the ground, whatever the frame does. A swing is planned
-on the ground as it will be at the landing; its path is corrected, frame by frame, by what the ground under the landing
-does beyond that. On a part that moves evenly the frame moves as the part does, and nothing is corrected.
+What a standing foot holds is carried rigidly with its own part of the ground, whatever the frame does. A swing is
+planned on the ground as it will be at the landing; its path is corrected, frame by frame, by what the ground under the
+landing does beyond that. On a part that moves evenly the frame moves as the part does, and nothing is corrected.
 """
 
 from __future__ import annotations
