@@ -606,7 +606,7 @@ def test_a_heel_in_the_air_does_not_carry_a_foot():
         root, pose = state.root.copy(), state.pose.copy()
         step = _foot_plan.FeetStep(state.now + frame / FPS, 1.0 / FPS, np.array([1.0, 0.0, 0.0, 0.0]), 1.0, 50.0)
         ground = _foot_plan.level_ground()
-        _foot_plan.pose_feet(controller._feet, ground, step, state.feet, root, pose, controller._foot_scratch)
+        _foot_plan.pose_feet(controller._feet, ground, step, state.feet, root, pose, controller.foot_scratch)
         assert state.feet.flags[0, _foot_plan.HELD] != 1
         assert abs(state.feet.places[0, 0, 1]) < 1e-9
 
@@ -678,7 +678,7 @@ def planned_landing(bits: dict[range, int], shift=None, **changed) -> tuple[int,
     usual = planner.limits
     planner.limits = usual._replace(**changed)
     try:
-        _foot_plan.lift(controller._feet, 0, state.now, feet, controller._foot_scratch)
+        _foot_plan.lift(controller._feet, 0, state.now, feet, controller.foot_scratch)
         if shift is not None:
             feet.places[0, _foot_plan.SHIFT] = shift
         planner.swing(feet, 0, track, state.now, state.field)
@@ -728,7 +728,7 @@ def test_a_foot_that_the_body_leaves_behind_swings_within_reach():
     track = controller.look_ahead(state).copy()
     track[:, 0, 23] = 0.0
     track[40:, 0, 23] = 3.0
-    _foot_plan.lift(controller._feet, 0, state.now, feet, controller._foot_scratch)
+    _foot_plan.lift(controller._feet, 0, state.now, feet, controller.foot_scratch)
     feet.places[0, _foot_plan.SHIFT], feet.places[0, _foot_plan.SPEED] = (0.0, 0.0, -0.08), (0.0, 0.0, -1.0)
     usual = planner.limits
     planner.limits = usual._replace(most=1e9)
@@ -789,7 +789,7 @@ def test_toes_that_leave_the_ground_bend():
     state = controller.init(begin="walk")
     while state.feet.flags[0, kernel.SWING] == 1 or state.feet.flags[0, kernel.HELD] != 2:
         controller.step(state, 1.0 / FPS)
-    feet, scratch, tables = state.feet, controller._foot_scratch, controller._feet
+    feet, scratch, tables = state.feet, controller.foot_scratch, controller._feet
     kernel.lift(tables, 0, state.now, feet, scratch)
     scratch.goals[0, 1] += 0.02
     tilt = rotation.from_axis_angle(
@@ -833,7 +833,7 @@ def test_a_foot_that_falls_flat_is_braked_evenly():
             state.feet,
             root.copy(),
             pose.copy(),
-            controller._foot_scratch,
+            controller.foot_scratch,
         )
         heights.append(state.feet.places[0, kernel.SHOWN + 1, 1])
     heights = np.array(heights)

@@ -18,8 +18,10 @@ from footplant.feet.footing import Footing, sole_length
 from footplant.feet.heel_release import push_off_rises, share_away
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.soles import SOLE
+from footplant.feet.step_plan import STEP_PLAN_SETTINGS
 from footplant.feet.steps import Step
 from footplant.grounds import direction
+from footplant.humanoid.measure import leg_length
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -291,7 +293,8 @@ def _foot_path(
     points = [character.contacts[f"{side}_{part}"] for part in SOLE if f"{side}_{part}" in character.contacts]
     soles = kinematics.points(points)
     swing = max(SWING_SETTINGS.swing * kinematics.motion.fps, 1.0)
-    anchors = _anchors(own, 0.5 * (soles[:, 0] + soles[:, 1]), level, ground, planned, swing)
+    reach = STEP_PLAN_SETTINGS.reach * leg_length(character.skeleton, character.require_roles())
+    anchors = _anchors(own, 0.5 * (soles[:, 0] + soles[:, 1]), level, ground, planned, swing, reach)
     path = _StepPath.of(anchors, 0.5 * (soles[:, 0] + soles[:, 1]))
     ankles = kinematics.positions[:, limb.end]
     if planned is not None:
@@ -462,11 +465,11 @@ def _way_done(middles: NDArray, first: NDArray, last: NDArray, share: NDArray) -
 
 def _anchors(
     own: Sequence[tuple[Step, Footing]], middles: NDArray, level: Ground, ground: Ground, planned: PathMapping | None,
-    swing: float,
+    swing: float, reach: float,
 ) -> list[_Anchor]:  # fmt: skip
     """Return a foot's steps in order, and the ends of the clip where it is in the air.
 
-    middles: (F, 3) of the foot, metres. swing: frames of a usual swing phase.
+    middles: (F, 3) of the foot, metres. swing: frames of a usual swing phase. reach: metres, the highest step.
     """
     found: list[_Anchor] = []
     for step, footing in own:
@@ -479,10 +482,14 @@ def _anchors(
         flat = np.array([place[0], float(level.height(place[None, ::2])[0]), place[2]])
         to = flat if planned is None else planned.moved(flat[None], [frame])[0]
         to = np.array([to[0], float(ground.height(to[None, ::2])[0]), to[2]])
+        if found:
+            step = found[0] if frame == 0 else found[-1]
+            beside = float(step.pivot[1] + step.shift[1])
+            # over what no step gets to (a ditch between stones) a foot stays as high as its step
+            to[1] = to[1] if abs(to[1] - beside) <= reach else beside
         shift, near, share = to - flat, rotation.identity(), 1.0
         if found:
             # a foot that leaves the ground just before the end has not gone far from its step
-            step = found[0] if frame == 0 else found[-1]
             gap = step.start - frame if frame == 0 else frame - step.end + 1
             share, steps = min(gap / swing, 1.0), [anchor for anchor in found if not anchor.free]
             if len(steps) > 1:

@@ -41,8 +41,10 @@ SHIFT, SPEED, SHOWN = 3, 4, 5
 # columns of `FootState.levels`, metres: ground at the last and at the next stance, height that a swing is lifted, by
 # how much the body has to be lowered at its landing, and while its heel is down; and the seconds until then
 BEFORE, AFTER, LIFT, NEED, STANCE_NEED, NEEDED_IN = 0, 1, 2, 3, 4, 5
-# entries of `FootState.body`: metres and metres per second by which the body is raised with the ground, and lowered
-BASE, BASE_SPEED, DROP, DROP_SPEED = 0, 1, 2, 3
+# entries of `FootState.body`: metres and metres per second by which the body is raised with the ground, and lowered;
+# metres, the lowest and the highest ground under hands that carry it (`NO_HANDS`: none do)
+BASE, BASE_SPEED, DROP, DROP_SPEED, HANDS_LOW, HANDS_HIGH = 0, 1, 2, 3, 4, 5
+NO_HANDS = 1e9
 RELEASED, LOST, FAR = 1, 2, 4
 """Events of a foot: no point is planted any more; its leg cannot reach; its correction is large."""
 FLOATS, LANDED = 64, 128
@@ -145,7 +147,7 @@ class FootState(NamedTuple):
     levels: np.ndarray
     """(2, 6)"""
     body: np.ndarray
-    """(4,)"""
+    """(6,)"""
 
 
 class FootScratch(NamedTuple):
@@ -407,10 +409,15 @@ def pose_feet(tables, ground, step, state, root, pose, scratch):
         if state.flags[foot, SWING] == 0:
             events |= _stand(tables, step, foot, state, scratch) << (3 * foot)
         level = state.levels[foot, BEFORE]
+        if state.flags[foot, SWING] == 1 and body[HANDS_LOW] < NO_HANDS:
+            # hands carry the body
+            continue
         if state.flags[foot, SWING] == 1 and state.times[foot, LENGTH] > 0.0:
             share = smoother((step.now - state.times[foot, START]) / state.times[foot, LENGTH])
             level += share * (state.levels[foot, AFTER] - level)
         low, high = min(low, level), max(high, level)
+    if body[HANDS_LOW] < NO_HANDS:
+        low, high = min(low, body[HANDS_LOW]), max(high, body[HANDS_HIGH])
     spring(body, BASE, LOWER * low + (1.0 - LOWER) * high, BODY_HALF_LIFE, step.seconds)
     # lower the body, smoothly, where a leg does not reach; a foot that it still does not reach is released
     lower = hard = 0.0
@@ -1078,11 +1085,18 @@ def reach_limb(tables, limb, joint, arm, target, share, body, scratch):
     _place_leg(tables, limb, goal, (1.0, 0.0, 0.0, 0.0), pose, scratch)
 
 
+def no_hands():
+    """Return `FootState.body` of a body that hands do not carry, on ground at height 0."""
+    body = np.zeros(6)
+    body[HANDS_LOW] = NO_HANDS
+    return body
+
+
 def foot_states():
     """Return a state for compilation."""
     return FootState(
         np.zeros((2, 8), np.int64), np.zeros((2, 10)), np.zeros((2, 6, 6)), np.ones((2, 4, 4)), np.zeros((2, 4, 3)),
-        np.zeros((2, 7, 3)), np.zeros((2, 6)), np.zeros(4),
+        np.zeros((2, 7, 3)), np.zeros((2, 6)), no_hands(),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ landing does beyond that. On a part that moves evenly the frame moves as the par
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,7 @@ class Carried:
         # by what the frame lags behind the ground, its rate and that one's rate; how fast it goes (metres, radians)
         self._error, self._rate, self._time, self._root = np.zeros((3, 4)), np.zeros(4), 0.0, np.zeros(3)
         self._now = self._poses(0.0)
+        self._before = self._now, self.place, self.turn
         self._fields = [
             ground_field(base, self._local(self._now, surface, np.array([place[0], 0.0, place[1]]))[::2])
             for surface, base in enumerate(self._bases)
@@ -91,10 +93,13 @@ class Carried:
             level=False, heights=heights, grids=grids, origins=np.concatenate([field.origins for field in self._fields])
         )
 
-    def parts(self) -> NDArray:
-        """Return (2,) the number of the part under each foot; −1: the ground around the parts, or one without parts."""
+    def parts(self, hands: Sequence[int] = ()) -> NDArray:
+        """Return the number of the part under each foot, and of surfaces under hands.
+
+        −1 is the ground around the parts, or one without parts.
+        """
         last = len(self._movers) - 1
-        return np.array([-1 if surface == last else surface for surface in self.under])
+        return np.array([-1 if surface == last else surface for surface in (*self.under, *hands)])
 
     @property
     def turn(self) -> NDArray:
@@ -204,6 +209,7 @@ class Carried:
         from footplant.live import _foot_plan as kernel
 
         before, place, back = self._now, self.place, self.turn
+        self._before = before, place, back
         self._note_supports(feet)
         at, after = self.to_world(root), self._poses(now)
         if seconds > 0.0:
@@ -236,6 +242,12 @@ class Carried:
                 self.under[foot], _ = kernel.surface_at(self.ground(), middle[0], middle[2])
             if swings and landing is not None:
                 self._follow(feet, foot, landing, root, seconds)
+
+    def carry(self, place: NDArray, surface: int) -> NDArray:
+        """Return where a place (3,) of the frame that a surface holds has come to by the last advance."""
+        (poses, at, turn), now = self._before, self._now
+        own = self._local(poses, surface, at + rotation.rotate(turn, place))
+        return self.to_frame(now[0][surface] + rotation.rotate(now[1][surface], own))
 
     def _refresh(self, root: NDArray) -> None:
         """Sample a surface anew where the character has left what was sampled of it."""

@@ -24,6 +24,7 @@ from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.live.aimed_steps import FEET, LOWEST, Aimed, AimedStep, follow_steps
 from footplant.live.foot_plan import BITS, FootPlanner, ground_field, has_left
+from footplant.live.held_hands import HeldHand, hold_hands
 from footplant.live.motion_set import STEP, MotionSet
 from footplant.live.settings import AIM, CONTROLLER, FOOT_PLAN
 from footplant.live.tables import GAIT, Effector, Tables, build_tables
@@ -112,6 +113,8 @@ class ControllerState:
     """When the action's effector is at its target, seconds; negative: it is not aimed."""
     pace: float = 1.0 / 60.0
     """Seconds of the last step."""
+    hands: tuple[HeldHand, HeldHand] = dataclasses.field(default_factory=lambda: (HeldHand(), HeldHand()))
+    """What hands do that carry the body, left and right."""
     carried: Carried | None = None
     """The frame on ground that moves; None: the ground rests."""
 
@@ -187,13 +190,13 @@ class Controller:
             np.array([point.offset for point in points], float),
         )
         arms = [limb_of(tables.character, f"{side}_arm") for side in ("left", "right")]
-        self._arms = self._feet._replace(
+        self.arms = self._feet._replace(
             legs=np.array([[limb.upper, limb.lower, limb.end] for limb in arms], np.int64),
             axes=np.array([limb.axis for limb in arms]),
         )
         count = len(motions)
         self._old = np.zeros(count)
-        self._blend_scratch, self._foot_scratch = _scratch(count, len(skeleton))
+        self._blend_scratch, self.foot_scratch = _scratch(count, len(skeleton))
         self._track = np.zeros((round(FOOT_PLAN.horizon / FOOT_PLAN.interval) + 1, 2, 24))
         self._ahead = (self._motions, self._feet, self._work(count, len(skeleton)))
         legs = _joints_above(skeleton.parents, [*self._feet.legs.ravel(), *self._feet.points])
@@ -269,7 +272,7 @@ class Controller:
                 np.zeros((2, 4, 3)),
                 np.zeros((2, 7, 3)),
                 np.zeros((2, 6)),
-                np.zeros(4),
+                foot_plan.no_hands(),
             ),
             aim=np.zeros((AIM.rows, 5)),
             looked=np.zeros(2),
@@ -288,7 +291,7 @@ class Controller:
         kernel.advance(
             self._motions, 0.0, steer, self._old, playback, self._blend_scratch, state.root[0], state.pose[0]
         )
-        scratch = self._foot_scratch
+        scratch = self.foot_scratch
         # the kernel is compiled ahead for arrays of motions, which are read-only
         root, pose = state.root.view(), state.pose.view()
         root.setflags(write=False)
@@ -418,7 +421,7 @@ class Controller:
 
     def _decide(self, state: ControllerState) -> None:
         """Run the state machine: decide what ends and what starts now."""
-        over = state.action is not None and state.clocks[state.action] >= self._leaves(state.action)
+        over = state.action is not None and state.clocks[state.action] >= self.leaves(state.action)
         if over or (state.waiting is not None and self._free(state)):
             state.action = None
             self._go(state, *(state.waiting or state.go_on))
@@ -460,7 +463,7 @@ class Controller:
         here = state.numbers[1:3].copy()
         most = AIM.reach * self.character.height
         for round_ in range(AIM.rounds):
-            at = self._predict(state, seconds, effector)
+            at = self.predict(state, seconds, effector)
             gap = target[::2] - at[::2]
             if round_ == 0:
                 a, b = at[::2] - here, target[::2] - here
@@ -483,14 +486,14 @@ class Controller:
     def _now(self, state: ControllerState) -> Kinematics:
         return Kinematics(Motion(self.character.skeleton, state.root, normalize(state.pose), 60.0))
 
-    def _predict(self, state: ControllerState, seconds: float, effector: Effector) -> NDArray:
+    def predict(self, state: ControllerState, seconds: float, effector: Effector) -> NDArray:
         """Return where an effector will be, blended, without corrections of the limbs, over a level floor."""
         count = max(round(seconds / FOOT_PLAN.interval), 1)
         self.look_ahead(state, np.zeros((count + 1, 2, 24)), seconds / count, self._ahead)
         _, _, root, pose, _ = self._ahead[2]
         return Kinematics(Motion(self.character.skeleton, root, pose, 60.0)).point(effector.point)[0]
 
-    def _leaves(self, motion: int) -> float:
+    def leaves(self, motion: int) -> float:
         """Return the seconds of an action at which what follows it starts to fade in."""
         seconds = self.tables.motions[motion].seconds
         return seconds - self.tables.fade if seconds > 1.5 * self.tables.fade else 0.4 * seconds
@@ -544,6 +547,8 @@ class Controller:
         events = self._frame(state, seconds)
         if events or state.changed or state.key >= 0.0 or state.steps:
             self._plan_feet(state, events)
+        if self.tables.with_hands:
+            hold_hands(self, state)
         if state.key >= 0.0:
             self._reach(state)
         if state.steps:
@@ -566,7 +571,7 @@ class Controller:
         step = foot_plan.FeetStep(state.now, seconds, state.planted, self.planner.far, self.tables.foot_acceleration)
         events = foot_plan.show_frame(
             self._motions, self._feet, state.field, requests, step, playback, state.feet,
-            (self._old, self._blend_scratch, self._foot_scratch), state.root, state.pose,
+            (self._old, self._blend_scratch, self.foot_scratch), state.root, state.pose,
         )  # fmt: skip
         if state.carried is not None:
             state.carried.landed(state.feet)
@@ -599,7 +604,7 @@ class Controller:
             state.looked[foot] = now + FOOT_PLAN.again
             stepping = task is not None and task.own
             if due:
-                kernel.lift(self._feet, foot, now, feet, self._foot_scratch)
+                kernel.lift(self._feet, foot, now, feet, self.foot_scratch)
             elif not swinging:
                 stepping = False
                 planted = track[:, foot, BITS] > 0
@@ -616,9 +621,9 @@ class Controller:
                     if not other or not stays or now - times[kernel.SINCE] < FOOT_PLAN.again:
                         continue
                     stepping = True
-                kernel.lift(self._feet, foot, now, feet, self._foot_scratch)
+                kernel.lift(self._feet, foot, now, feet, self.foot_scratch)
             else:
-                kernel.release_toes(self._feet, foot, feet, self._foot_scratch)
+                kernel.release_toes(self._feet, foot, feet, self.foot_scratch)
             via, goal = self._via(state, foot), None if task is None else task.goal(now)
             meets = self._swing(state, foot, track, stepping=stepping, via=via, goal=goal)
             if task is not None:
@@ -673,7 +678,7 @@ class Controller:
             return None
         if not 0.5 * state.pace <= left <= AIM.before + 0.5 * state.pace:
             return None
-        gap = state.target - self._predict(state, left, effector)
+        gap = state.target - self.predict(state, left, effector)
         share = min(1.0, AIM.limb * self.character.height / max(float(np.linalg.norm(gap)), 1e-9))
         return np.array([left, *(share * gap)])
 
@@ -692,8 +697,8 @@ class Controller:
         share = kernel.smoother(1.0 - max(before, after, 0.0))
         side = 0 if effector.name.startswith("left") else 1
         kernel.reach_limb(
-            self._arms, side, effector.point.joint, np.asarray(effector.point.offset, float),
-            state.target, share, (state.root, state.pose), self._foot_scratch,
+            self.arms, side, effector.point.joint, np.asarray(effector.point.offset, float),
+            state.target, share, (state.root, state.pose), self.foot_scratch,
         )  # fmt: skip
         self._meet(state, effector)
 
@@ -724,12 +729,12 @@ class Controller:
         if state.action is not None:
             # the action ends by itself
             motion, steer = state.waiting or state.go_on
-            left = self._leaves(state.action) - state.clocks[state.action]
+            left = self.leaves(state.action) - state.clocks[state.action]
             if 0.0 <= left < FOOT_PLAN.horizon and count < len(targets):
                 targets[count], starts[count], steers[count] = motion, state.now + left, steer
                 count += 1
                 if self._kinds[motion] == GAIT and not state.weights[self._kinds == GAIT].any():
-                    self._write_phase(numbers, clocks, self._entry(state.action, self._leaves(state.action)))
+                    self._write_phase(numbers, clocks, self._entry(state.action, self.leaves(state.action)))
         requests = foot_plan.Requests(targets, starts, steers, count, self.tables.fade, state.aim)
         playback = kernel.Playback(state.weights.copy(), numbers, clocks, state.planted.copy())
         track = self._track if track is None else track

@@ -106,7 +106,7 @@ class FootPlanner:
                 state.path[foot, 1, 0] = level
                 state.flags[foot, kernel.LANDS] = 0
                 state.times[foot, :2] = now, 0.0
-        state.body[:] = 0.0
+        state.body[:] = kernel.no_hands()
         state.body[0] = float(state.levels[:, 0].mean())
 
     def stays(self, state: FootState, foot: int, track: NDArray) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.contacts.detection import FEET
+from footplant.contacts.detection import FEET, HANDS
 from footplant.contacts.ground import Ground
 from footplant.contacts.moving_ground import PartedGround
 from footplant.errors import FormatError
@@ -51,8 +51,10 @@ class Drive:
     """(F, M) weight of each motion in each frame."""
     planted: NDArray
     """(F, 4) bool: left heel, left ball, right heel and right ball locked."""
+    hands: NDArray
+    """(F, 2) bool: left and right palm locked on the ground."""
     under: NDArray
-    """(F, 2) the part of a ground that moves under each foot (`PartedGround.parts`; −1: the ground that rests)."""
+    """(F, 4) the part of a ground that moves under each foot and hand (`PartedGround.parts`; −1: what rests)."""
     aims: tuple[Aimed, ...] = ()
     """What became of the requests with a target."""
 
@@ -128,25 +130,27 @@ def drive(
             frames.append(_recorded(*controller.step(state, 1.0 / fps)))
             if action and not state.busy:
                 break
-    root, rotations, weights, planted, under = (np.stack(column) for column in zip(*frames))
+    root, rotations, weights, planted, hands, under = (np.stack(column) for column in zip(*frames))
     motion = Motion(
         controller.character.skeleton, root, rotations / np.linalg.norm(rotations, axis=-1, keepdims=True), fps
     )
-    return Drive(motion, tuple(requests), weights, planted, under, tuple(aim for aim in aims if aim is not None))
+    return Drive(motion, tuple(requests), weights, planted, hands, under, tuple(aim for aim in aims if aim is not None))
 
 
 def _recorded(state: ControllerState, pose: ControllerPose) -> tuple[NDArray, ...]:
-    under = np.full(2, -1) if state.carried is None else state.carried.parts()
-    return pose.root.copy(), pose.rotations.copy(), state.weights.copy(), state.held, under
+    hands = np.array([hand.held for hand in state.hands])
+    under = np.full(4, -1) if state.carried is None else state.carried.parts([hand.surface for hand in state.hands])
+    return pose.root.copy(), pose.rotations.copy(), state.weights.copy(), state.held, hands, under
 
 
 def held_intervals(done: Drive, part: int | None = None) -> dict[str, list[tuple[int, int]]]:
     """Return contact point → frames (start, end excluded) over which it was locked; part: on one part of the ground."""
     found = {}
-    for column, point in enumerate(FEET):
-        held = done.planted[:, column]
+    for point in (*FEET, *HANDS):
+        hand = point in HANDS
+        held = done.hands[:, HANDS.index(point)] if hand else done.planted[:, FEET.index(point)]
         if part is not None:
-            held = held & (done.under[:, column // 2] == part)
+            held = held & (done.under[:, 2 + HANDS.index(point) if hand else FEET.index(point) // 2] == part)
         edges = np.flatnonzero(np.diff(np.r_[False, held, False].astype(int)))
         found[point] = [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2]) if b - a > 1]
     return found

@@ -35,6 +35,9 @@ class ControllerSettings:
     """Radians between the line from hips to head and the vertical from which an action is not left: a body halfway
     between upright and upside down turns over within a frame, its feet at 30 times the clips' own acceleration. With
     0.8, 1, 1.25 and 1.6 feet of a set with a cartwheel accelerate alike."""
+    glides: float = 0.0005
+    """Metres that a planted hand of a clip may move before the clip's hands are put at rest; what is solved already
+    moves by less."""
     longest_step: float = 0.05
     """Seconds; a longer step is divided."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -17,9 +17,11 @@ from footplant.blending.loops import cut_loop, find_loop, loop_contacts
 from footplant.blending.registration import register
 from footplant.blending.warp import TimeCurve
 from footplant.clip import Clip
-from footplant.contacts.detection import FEET, Contacts
+from footplant.contacts.detection import FEET, HANDS, Contacts, Plant, find_contacts
+from footplant.edits.retarget import retarget
 from footplant.errors import FormatError, MotionError
 from footplant.feet.detached import attach_feet
+from footplant.feet.palms import rests_on_ground, without_idle_palms
 from footplant.humanoid import reference_pose
 from footplant.kinematics import Kinematics
 from footplant.live.motion_set import EFFECTORS, Action, MotionSet
@@ -47,6 +49,8 @@ class PlayableMotion:
     """(F, 4) 1 where the left heel, left ball, right heel and right ball are planted, else 0."""
     slope: float
     """Constant turning rate to the left, radians per second."""
+    hands: NDArray
+    """(F, 2) 1 where the left and the right palm are planted on the ground, else 0; of actions."""
 
     @property
     def seconds(self) -> float:
@@ -102,6 +106,8 @@ class Tables:
     """Motion → what it aims; of actions."""
     upright: Mapping[int, NDArray]
     """Motion → (F,) bool: whether the body stays upright for a transition from a frame on; of actions."""
+    with_hands: tuple[int, ...]
+    """The motions in which a hand is planted on the ground."""
 
     def index(self, name: str) -> int:
         """Return the index of a motion; the error lists all names."""
@@ -126,6 +132,10 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
             f"expected a character with heels and balls of the feet, {character.name!r} lacks {missing[0]}"
         )
     clips = {name: carry_heading(on_one_character([clip], character, balance=False)[0]) for name, clip in clips.items()}
+    hands: dict[str, list[Plant]] = {}
+    for name in {action.clip for action in spec.actions.values()}:
+        hands[name] = hand_contacts(clips[name])
+        clips[name] = with_still_hands(clips[name], hands[name])
     loops: dict[str, Clip] = {}
     contacts: dict[str, Contacts | None] = {}
     for name, gait in spec.gaits.items():
@@ -155,7 +165,9 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
             )  # fmt: skip
         count = max(round((stop - action.start) * clip.motion.fps), 2)
         part = replace(clip, motion=clip.motion.at(np.linspace(action.start, stop, count + 1)))
-        motions.append(_playable(name, ONCE, part.motion, character, contacts_of(part)))
+        playable = _playable(name, ONCE, part.motion, character, contacts_of(part))
+        planted = _planted_hands(hands[action.clip], clip.motion.fps, action.start, len(playable.height))
+        motions.append(replace(playable, hands=planted))
     warp = _warp(registered.curve, len(labels), motions)
     entries, openings = _entries(registered.clips[registered.reference], motions, character)
     fade = _fade(spec, motions, character)
@@ -167,8 +179,44 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
     }
     upright = {number: stays_upright(as_motion(motions[number], character), character, fade) for number in effectors}
     return Tables(
-        character, tuple(motions), warp, entries, openings, fade, strongest, stance, swing, effectors, upright
-    )
+        character, tuple(motions), warp, entries, openings, fade, strongest, stance, swing, effectors, upright,
+        tuple(number for number, motion in enumerate(motions) if motion.hands.any()),
+    )  # fmt: skip
+
+
+def with_still_hands(clip: Clip, contacts: Sequence[Plant]) -> Clip:
+    """Return a clip whose hands stay where they are planted on the ground; as it is where they do.
+
+    Captured hands glide by centimetres while they carry the body. They are held as those of a retargeted clip are.
+    """
+    kinematics = Kinematics(clip.motion)
+    if not any(_drift(kinematics, clip.character.contacts[own.point], own) > CONTROLLER.glides for own in contacts):
+        return clip
+    return replace(clip, motion=retarget(clip, clip.character, balance=False).motion)
+
+
+def hand_contacts(clip: Clip) -> list[Plant]:
+    """Return the contacts of palms with the ground."""
+    if not any(name in clip.character.contacts for name in HANDS):
+        return []
+    height = clip.character.height
+    found = without_idle_palms(find_contacts(clip, hands=True), height, clip)
+    return [plant for plant in found.plants if plant.point in HANDS and rests_on_ground(plant, found, height)]
+
+
+def _planted_hands(contacts: Sequence[Plant], fps: float, start: float, count: int) -> NDArray:
+    """Return (F, 2) where the left and the right palm are planted, at the tables' rate; start: seconds of the clip."""
+    out = np.zeros((count, 2))
+    for plant in contacts:
+        first, last = ((frame / fps - start) * CONTROLLER.rate for frame in (plant.start, plant.end - 1))
+        out[max(int(np.ceil(first - 1e-6)), 0) : max(int(last + 1e-6) + 1, 0), HANDS.index(plant.point)] = 1.0
+    return out
+
+
+def _drift(kinematics: Kinematics, point: Point, plant: Plant) -> float:
+    """Return by how many metres a point moves during a contact."""
+    places = kinematics.point(point)[plant.start : plant.end]
+    return float(np.linalg.norm(places - places[0], axis=1).max(initial=0.0))
 
 
 def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Clip, Contacts | None]:
@@ -199,7 +247,7 @@ def _playable(name: str, kind: int, motion: Motion, character: Character, contac
     level = 0.0 if contacts is None else floor_level(contacts)
     return PlayableMotion(
         name, kind, rotation.unroll(rotations), floor, fine.root[:, 1] - level,
-        _planted(contacts, times, kind, motion.duration), slope,
+        _planted(contacts, times, kind, motion.duration), slope, np.zeros((count + 1, 2)),
     )  # fmt: skip
 
 
