@@ -21,7 +21,9 @@ from footplant.blending.loops import find_loop
 from footplant.blending.treadmill import belt_velocity
 from footplant.cli import main
 from footplant.cli.drive import load_controller
+from footplant.contacts.detection import find_contacts
 from footplant.errors import FormatError, MotionError
+from footplant.feet.tiptoe import with_toe_tips
 from footplant.kinematics import Kinematics
 from footplant.live import _controller as kernel
 from footplant.live.clip_set import clips_of, examine, travelling
@@ -32,6 +34,7 @@ from footplant.live.tables import GAIT, ONCE, as_motion
 from footplant.motion import Motion
 from footplant.quality.measure import measure
 from footplant.skeleton import Point, Skeleton
+from real_clips import DATA
 from thorough import thorough
 
 FPS = 60.0
@@ -649,7 +652,7 @@ def test_a_foot_without_a_toe_joint_rolls_over_its_tip():
             point = contacts[f"{side}_{part}"]
             offset = np.asarray(point.offset) + positions[point.joint] - positions[foot]
             contacts[f"{side}_{part}"] = Point(foot, tuple(offset.tolist()))
-    tables = replace(controller.tables, character=replace(controller.character, contacts=contacts))
+    tables = replace(controller.tables, character=with_toe_tips(replace(controller.character, contacts=contacts)))
     rigid = Controller(controller.spec, tables)
     done = drive(rigid, "walk 2s, run 1s")
     soles_stay_above(done.motion, tables.character, None)
@@ -905,3 +908,21 @@ def test_feet_that_hang_on_the_root_can_be_driven(tmp_path, monkeypatch):
     written = io.load(tmp_path / "driven.bvh").motion
     there = Kinematics(written).positions[:, [written.skeleton.index(name) for name in names]]
     np.testing.assert_allclose(there, found[0], atol=1e-3)
+
+
+def test_feet_without_toe_joints_are_planted_by_their_tips():
+    file = DATA / "deepmimic" / "humanoid3d_walk.txt"
+    if not file.exists():
+        pytest.skip("needs the clips of ../shared/data")
+    controller = footplant.drive_set([file])
+    ball, toe = (controller.character.contacts[f"left_{part}"] for part in ("ball", "toe"))
+    assert ball == toe
+    done = drive(controller, "humanoid3d_walk 6s", fps=FPS)
+    kinematics = Kinematics(done.motion)
+    found = find_contacts((done.motion, controller.character))
+    drifts = []
+    for plant in found.plants:
+        places = kinematics.point(controller.character.contacts[plant.point])[plant.start : plant.end]
+        drifts.append(np.linalg.norm(places - places[0], axis=1).max())
+    assert len(drifts) > 10
+    assert np.mean(np.array(drifts) > 0.001) < 0.2

@@ -63,7 +63,7 @@ def test_hands_of_a_driven_cartwheel_stay(controller, name):
                 own, heights = rotation.rotate(rotation.inverse(turns), own - at), ground.base
             assert np.linalg.norm(own - own[0], axis=1).max() < 0.001
             above = own[:, 1] - (0.0 if ground is None else heights.height(own[:, ::2]))
-            assert 0.0 < above.min()
+            assert above.min() > 0.0
             assert above.max() < 0.08
 
 

@@ -677,6 +677,18 @@ def test_a_foot_that_has_just_left_its_step_at_the_end_of_a_clip_does_not_jump()
     assert 0.018 <= values[38, 0] <= 0.02
 
 
+@pytest.mark.parametrize("ground", ["stones:0.4:0.3:3", "beam:0.2:-0.5"])
+def test_a_foot_in_the_air_at_the_end_of_a_clip_stays_out_of_the_ditch(walk, ground):
+    """A clip that ends with a foot over the gap between two stones; its leg went down for the bottom of the ditch."""
+    roles = walk.character.require_roles()
+    for end in (120, 204):
+        part = replace(walk, motion=walk.motion[:end])
+        result = footplant.terrain(part, ground)
+        ankles = Kinematics(result.motion).positions[:, [roles["left_foot"], roles["right_foot"]], 1]
+        level = Kinematics(part.motion).positions[:, [roles["left_foot"], roles["right_foot"]], 1]
+        assert ankles.min() > level.min() - 0.03
+
+
 def anchor(start: int, end: int, z: float, free: bool = False) -> _Anchor:
     return _Anchor(start, end, np.zeros(3), np.array([0.0, 0.0, z]), rotation.identity(), free)
 

@@ -293,8 +293,8 @@ def _foot_path(
     points = [character.contacts[f"{side}_{part}"] for part in SOLE if f"{side}_{part}" in character.contacts]
     soles = kinematics.points(points)
     swing = max(SWING_SETTINGS.swing * kinematics.motion.fps, 1.0)
-    reach = STEP_PLAN_SETTINGS.reach * leg_length(character.skeleton, character.require_roles())
-    anchors = _anchors(own, 0.5 * (soles[:, 0] + soles[:, 1]), level, ground, planned, swing, reach)
+    deepest = STEP_PLAN_SETTINGS.running_rise * leg_length(character.skeleton, character.require_roles())
+    anchors = _anchors(own, 0.5 * (soles[:, 0] + soles[:, 1]), level, ground, planned, swing, deepest)
     path = _StepPath.of(anchors, 0.5 * (soles[:, 0] + soles[:, 1]))
     ankles = kinematics.positions[:, limb.end]
     if planned is not None:
@@ -465,11 +465,12 @@ def _way_done(middles: NDArray, first: NDArray, last: NDArray, share: NDArray) -
 
 def _anchors(
     own: Sequence[tuple[Step, Footing]], middles: NDArray, level: Ground, ground: Ground, planned: PathMapping | None,
-    swing: float, reach: float,
+    swing: float, deepest: float,
 ) -> list[_Anchor]:  # fmt: skip
     """Return a foot's steps in order, and the ends of the clip where it is in the air.
 
-    middles: (F, 3) of the foot, metres. swing: frames of a usual swing phase. reach: metres, the highest step.
+    middles: (F, 3) of the foot, metres. swing: frames of a usual swing phase. deepest: metres that a step goes down at
+    most (the highest that a run climbs without effort).
     """
     found: list[_Anchor] = []
     for step, footing in own:
@@ -485,8 +486,8 @@ def _anchors(
         if found:
             step = found[0] if frame == 0 else found[-1]
             beside = float(step.pivot[1] + step.shift[1])
-            # over what no step gets to (a ditch between stones) a foot stays as high as its step
-            to[1] = to[1] if abs(to[1] - beside) <= reach else beside
+            # over what no step goes down to (a ditch between stones) a foot stays as high as its step
+            to[1] = to[1] if beside - to[1] <= deepest else beside
         shift, near, share = to - flat, rotation.identity(), 1.0
         if found:
             # a foot that leaves the ground just before the end has not gone far from its step

@@ -89,8 +89,6 @@ class ControllerState:
     pose: NDArray
     planted: NDArray
     """(4,) weight with which left heel, left ball, right heel and right ball are planted."""
-    rigid: NDArray
-    """(2,) bool: feet without a toe joint."""
     action: int | None = None
     """The action that is playing."""
     pending: int | None = None
@@ -138,8 +136,6 @@ class ControllerState:
         # while a foot settles, its second point is not down yet
         settles = (bits == 3) & (flags[:, kernel.FROZEN] == 1) & (ages < self.feet.times[:, kernel.SETTLES])
         bits = np.where(settles, 1 + flags[:, kernel.ANCHOR], bits)
-        # a foot without a toe joint whose heel is up rolls over its tip
-        bits = np.where(self.rigid & (bits == 2), 0, bits)
         return np.stack([bits & 1, bits & 2], axis=1).ravel() > 0
 
     @property
@@ -175,12 +171,10 @@ class Controller:
         limbs = [limb_of(tables.character, f"{side}_leg") for side in ("left", "right")]
         contacts = tables.character.contacts
         points = []
-        for side, limb in zip(("left", "right"), limbs):
+        for side in ("left", "right"):
             heel, ball = contacts[f"{side}_heel"], contacts[f"{side}_ball"]
             toe = contacts.get(f"{side}_toe", ball)
-            # a foot without a toe joint rolls over its tip: over its ball, the tip would be below the ground
-            points += [heel, toe if ball.joint == limb.end else ball, toe]
-        self._rigid = np.array([points[3 * k + 1].joint == limb.end for k, limb in enumerate(limbs)])
+            points += [heel, ball, toe]
         self._feet = foot_plan.FootTables(
             skeleton.parents,
             skeleton.offsets[None],
@@ -281,7 +275,6 @@ class Controller:
             root=np.zeros((1, 3)),
             pose=np.zeros((1, joints, 4)),
             planted=np.zeros(4),
-            rigid=self._rigid,
             go_on=(motion, steer),
             carried=carried,
         )

@@ -1,9 +1,9 @@
 """Hands that carry the body of a driven character: they stay where they are put, as feet do.
 
-When a hand of an action (a cartwheel, a crawl) is planted is known beforehand. Its place is predicted shortly before, on
-the ground as it is there, and the palm is brought to it; it stays while the action plants it, and then goes back to its own
-way. The body follows the ground under hands as it does that under feet, and the arm does the rest by two-bone inverse
-kinematics: what is beyond its reach is missed.
+When a hand of an action (a cartwheel, a crawl) is planted is known beforehand. Its place is predicted shortly before,
+on the ground as it is there, and the palm is brought to it; it stays while the action plants it, and then goes back to
+its own way. The body follows the ground under hands as it does that under feet, and the arm does the rest by two-bone
+inverse kinematics: what is beyond its reach is missed.
 """
 
 from __future__ import annotations

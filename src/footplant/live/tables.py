@@ -22,6 +22,7 @@ from footplant.edits.retarget import retarget
 from footplant.errors import FormatError, MotionError
 from footplant.feet.detached import attach_feet
 from footplant.feet.palms import rests_on_ground, without_idle_palms
+from footplant.feet.tiptoe import with_toe_tips
 from footplant.humanoid import reference_pose
 from footplant.kinematics import Kinematics
 from footplant.live.motion_set import EFFECTORS, Action, MotionSet
@@ -125,7 +126,8 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
     if character is None:
         character = clips[spec.clips()[0]].character
     character.require_roles()
-    character = attach_feet(character)
+    # feet without a toe joint roll over their tips: contacts of their balls are there
+    character = with_toe_tips(attach_feet(character))
     missing = [name for name in FEET if name not in character.contacts]
     if missing:
         raise MotionError(
