@@ -484,21 +484,21 @@ def _anchors(
         to = flat if planned is None else planned.moved(flat[None], [frame])[0]
         to = np.array([to[0], float(ground.height(to[None, ::2])[0]), to[2]])
         if found:
-            step = found[0] if frame == 0 else found[-1]
-            beside = float(step.pivot[1] + step.shift[1])
+            last = found[0] if frame == 0 else found[-1]
+            beside = float(last.pivot[1] + last.shift[1])
             # over what no step goes down to (a ditch between stones) a foot stays as high as its step
             to[1] = to[1] if beside - to[1] <= deepest else beside
         shift, near, share = to - flat, rotation.identity(), 1.0
         if found:
             # a foot that leaves the ground just before the end has not gone far from its step
-            gap = step.start - frame if frame == 0 else frame - step.end + 1
+            gap = last.start - frame if frame == 0 else frame - last.end + 1
             share, steps = min(gap / swing, 1.0), [anchor for anchor in found if not anchor.free]
             if len(steps) > 1:
                 # halfway to its next step it is where the body is
                 stride = max(float(np.linalg.norm((b.pivot - a.pivot)[::2])) for a, b in pairwise(steps))
-                own = middles[step.start if frame == 0 else step.end - 1]
+                own = middles[last.start if frame == 0 else last.end - 1]
                 share = min(2.0 * float(np.linalg.norm((place - own)[::2])) / max(stride, 1e-3), 1.0)
-            shift, near = step.shift + share * (shift - step.shift), step.tilt
+            shift, near = last.shift + share * (shift - last.shift), last.tilt
         end = _Anchor(frame, frame + 1, shift, flat, near, True, share)
         found = [end, *found] if frame == 0 else [*found, end]
     return found
