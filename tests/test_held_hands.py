@@ -8,7 +8,8 @@ import pytest
 import footplant
 from footplant import rotation
 from footplant.contacts.detection import HANDS
-from footplant.contacts.moving_ground import turntable
+from footplant.contacts.moving_ground import MovingGround, turntable
+from footplant.geometry import Plane
 from footplant.grounds import rough, slope
 from footplant.kinematics import Kinematics
 from footplant.live.clip_set import drive_set
@@ -21,7 +22,7 @@ CARTWHEEL = DATA / "deepmimic" / "humanoid3d_cartwheel.txt"
 SCRIPT = "humanoid3d_walk 2s, humanoid3d_cartwheel, humanoid3d_walk 1s"
 pytestmark = pytest.mark.skipif(not CARTWHEEL.exists(), reason="needs the clips of ../shared/data")
 GROUNDS = {
-    "level": None,
+    "level": Plane(),
     "rough": rough(3, 0.2, 1.4, (-8.0, -8.0), (8.0, 12.0)),
     "slope": slope(10.0, 0.3),
     "turntable": turntable(20.0),
@@ -57,12 +58,12 @@ def test_hands_of_a_driven_cartwheel_stay(controller, name):
         assert spans[palm], "both hands carry the body"
         places = kinematics.point(controller.character.contacts[palm])
         for a, b in spans[palm]:
-            own, heights = places[a:b], 0.0 if ground is None else ground
-            if name == "turntable":
+            own, floor = places[a:b], ground
+            if isinstance(ground, MovingGround):
                 at, turns = ground.poses(np.arange(a, b) / FPS)
-                own, heights = rotation.rotate(rotation.inverse(turns), own - at), ground.base
+                own, floor = rotation.rotate(rotation.inverse(turns), own - at), ground.base
             assert np.linalg.norm(own - own[0], axis=1).max() < 0.001
-            above = own[:, 1] - (0.0 if ground is None else heights.height(own[:, ::2]))
+            above = own[:, 1] - floor.height(own[:, ::2])
             assert above.min() > 0.0
             assert above.max() < 0.08
 

@@ -228,8 +228,8 @@ class Controller:
     ) -> ControllerState:
         """Return the state of a character at (x, z), metres, with a facing in radians and a motion.
 
-        ground: what it walks on (default: a level floor at height 0). One that moves (`contacts.moving_ground`) begins
-        to at time 0 and carries the character.
+        ground: what it walks on (default: a level floor at height 0). One that moves (`contacts.moving_ground`) carries
+        the character, from its pose at time 0 on.
         """
         from footplant.kernels.fk import forward
         from footplant.live import _controller as kernel
