@@ -67,6 +67,8 @@ KEPT_SHIFT = 0.9
 accelerates by 386 instead of 270 m/s²."""
 BACK_IN = 0.25
 """Seconds in which a character that leant for a goal stands up, or in those in which the goal fades out if more."""
+SETTLED_IN = 0.5
+"""Seconds in which the lean of a character that reaches for nothing decays to 5 %: hips that came down for its legs."""
 EASE = 0.4
 """Seconds in which changes of bodies, motions and ground ease in by default."""
 SAME_PLACE = 0.3
@@ -506,6 +508,9 @@ class Crowd:
         shares = self._shares(state, frame)
         self._lean_back(state, shares)
         solved = self.solve(state, grounded, standing, shares)
+        keep = math.exp(-math.log(20.0) / (SETTLED_IN * self.scene.fps))
+        for part, leans in zip(state.parts, state.leans, strict=True):
+            leans[part.leaning <= 0.0] *= keep
         for part, own in zip(state.parts, solved, strict=True):
             part.solved = own
         state.frame = frame
