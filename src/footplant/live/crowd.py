@@ -694,7 +694,8 @@ class Crowd:
             counts = (share > 0.0) & ~group.goals.whole_body
             active = np.zeros(group.size)
             np.maximum.at(active, group.goals.row[counts], share[counts])
-            before, ramped = part.leaning, 0.5 - np.sin(np.arcsin(1.0 - 2.0 * active) / 3.0)
+            before = part.leaning
+            ramped = np.where(active > 0.0, 0.5 - np.sin(np.arcsin(1.0 - 2.0 * active) / 3.0), 0.0)
             part.leaning = np.maximum(ramped, before - slowest)
             falls = np.flatnonzero(part.leaning < before)
             if len(falls):
