@@ -578,9 +578,8 @@ class Crowd:
         last, before = part.postures[-1], part.postures[0]
         between = last[2] - before[2] if len(part.postures) > 1 else 1
         steps = float(max(between, 1)), float(frame - last[2])
-        offsets, speeds = posture_offsets(
-            *[(own[0][rows], own[1][rows]) for own in (before, last)], now[:2], then[:2], steps
-        )
+        shown = [(root[rows], local[rows]) for root, local, _ in (before, last)]
+        offsets, speeds = posture_offsets(shown[0], shown[1], now[:2], then[:2], steps)
         fps = self.scene.fps
         part.ease.begin(rows, offsets, frame / fps, np.array(list(eased.values())), speeds * fps)
         part.holds.hold(rows, now[2] != STILL)
