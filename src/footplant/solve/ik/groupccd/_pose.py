@@ -66,9 +66,11 @@ OUT_OF_PLACE = 1e-3
 """Error of the centre of mass, metres, from which lower ranks are relaxed."""
 RESTORED = 3
 """How often the root is moved under the centre of mass after a step of who keeps it over the soles. After one round it
-is off by a tenth of its way, and such a step is rejected."""
+is off by a tenth of its way, and such a step is rejected: one of 24 low targets of three bodies is missed by 14 mm."""
 SYNERGY = 0.7
-"""Share of the shift of the centre of mass in a step that the hips take back."""
+"""Share of the shift of the centre of mass in a step that the hips take back. Over 24 low targets of three bodies, hips
+are 88 mm before to 3 mm behind their place at 0, 24 mm before to 26 mm behind at 0.7, and 93 mm behind at 1; all are
+met, and joints accelerate alike (75, 73, 71 m/s²)."""
 LEAN_DECAY = 0.96
 """Factor per frame by which a live character's lean decays while it reaches all its targets."""
 
