@@ -95,16 +95,18 @@ def test_puppet_with_a_scene(capsys, tmp_path, take):
     assert "expected a floor or things" in fails(capsys, *base)
 
 
-def test_puppet_walks_up_a_slope(capsys, tmp_path, take):
+def test_puppet_walks_up_a_slope_and_on_a_lift(capsys, tmp_path, take):
     path, _ = take
     heights = {}
-    for name, ground in (("level", ()), ("slope", ("--ground", "slope:15"))):
+    grounds = {"level": (), "slope": ("--ground", "slope:15"), "lift": ("--ground", "moving:lift:0.5:0.5")}
+    for name, ground in grounds.items():
         out = tmp_path / f"{name}.bvh"
         run_json(capsys, "puppet", "--in", path, "--to", "sample:sally", "--out", out, *ground)
         root = footplant.load(out).motion.root
         heights[name] = root[-1, 1] - root[0, 1]
     assert heights["slope"] - heights["level"] > 0.1
-    for ground in ("moving:lift:0.5:4", "moon:3"):
+    assert abs(heights["lift"] - heights["level"] - 0.5) < 0.01
+    for ground in ("moving:boat:0.5:4", "moving:lift:0.5:4+stones:0.4:0.3", "moon:3"):
         fails(capsys, "puppet", "--in", path, "--to", "sample:sally", "--out", tmp_path / "no.bvh", "--ground", ground)
 
 

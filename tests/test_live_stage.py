@@ -18,6 +18,7 @@ from footplant.live import performer, wire
 from footplant.live.actor import ActorSettings
 from footplant.live.clock import SenderClock
 from footplant.live.faults import Faults, with_noise
+from footplant.live.ground_walk import GroundWalk
 from footplant.live.protocols import osc, recording, vmc, xsens
 from footplant.live.puppeteer import Puppeteer
 from footplant.live.rehearsal import rehearse
@@ -489,6 +490,28 @@ def test_a_prop_moves_with_its_tracker(walk, sally):
     assert importances["nowhere"] < 0.2
     assert importances["with the bones"] > 0.8
     assert importances["by another app"] > 0.8
+
+
+def test_a_ground_moves_with_its_tracker(walk, sally):
+    """A tracker named ground lifts what the character stands on by as much as it rises itself, scaled."""
+    motion, character = walk
+    pose = live_made.encoded("vmc", motion[:1], character, 50.0)[0]
+    stage = LiveStage(
+        "vmc", sally, lambda performer, target: Puppeteer(performer, target, ground=GroundWalk(target, Plane()))
+    )
+    heights = []
+    for number in range(60):
+        when = number / 60.0
+        rise = 1.3 + 0.2 * max(when - 0.5, 0.0)
+        messages = [osc.encode(m.address, *m.arguments) for m in osc.decode(pose)]
+        messages[1] = osc.encode("/VMC/Ext/T", 50.0 + when)
+        messages.append(osc.encode("/VMC/Ext/Tra/Pos", "ground", 4.0, rise, 2.0, 0.0, 0.0, 0.0, 1.0))
+        stage.feed(osc.bundle(messages), "suit", when)
+        heights += [shown.pose.root[1] for shown in stage.poses(when + 0.01)]
+    puppeteer = stage.actors[0].puppeteer
+    assert abs(heights[25] - heights[15]) < 1e-6
+    steps = np.diff(heights[-10:])
+    assert np.allclose(steps, puppeteer.engine.scale * 0.2 / 60.0, atol=1e-4)
 
 
 @pytest.mark.parametrize("body", ["auto", "upper", "seated"])

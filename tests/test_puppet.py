@@ -16,6 +16,7 @@ from conftest import shared_data, shared_files
 from footplant import rotation, samples
 from footplant.clip import Clip
 from footplant.contacts.importance import PerformanceScene, SceneObject, importance, importances
+from footplant.contacts.moving_ground import conveyor, deck, lift
 from footplant.edits.compare import compare
 from footplant.edits.puppet import puppet
 from footplant.errors import MotionError
@@ -755,6 +756,32 @@ def test_a_palm_holds_on_to_a_box_that_moves():
     assert len(full) > 60
     assert full.max() > end + 10
     assert np.abs(ours[full] - engine.scale * palm[full]).max() < 0.01
+
+
+@pytest.mark.parametrize("who", TARGETS)
+@pytest.mark.parametrize(
+    ("name", "ground"),
+    [("walk", conveyor(0.8)), ("walk", lift(1.0, 2.0)), ("clap", deck(15.0, 2.0, about=(1.0, 0.0, 0.0)))],
+)
+def test_feet_ride_on_an_object_that_moves(name, ground, who):
+    """A performer on a platform: relative to it, the character moves as if it did not move."""
+    clip, target, level, _ = played(name, who)
+    places, turns = ground.poses(np.arange(len(clip.motion)) / clip.motion.fps)
+    engine = PuppetEngine(clip.character, target)
+    found = engine.play(ground.carried(clip.motion), np.concatenate([places, turns], axis=1)[:, None])
+
+    def relative(points):
+        return rotation.rotate(rotation.inverse(turns), points - engine.scale * places)
+
+    feet = {n: relative(p) for n, p in measured.feet(Kinematics(found.motion), target).items()}
+    intervals = samples.make(name).contacts
+    assert (found.scene[:, 2:] >= 1.0).mean() > 0.2
+    assert measured.drift(intervals, found, feet) < 0.002
+    # no jolts but those of the motion itself
+    roots = [
+        np.linalg.norm(np.diff(r, n=2, axis=0), axis=1).max() for r in (relative(found.motion.root), level.motion.root)
+    ]
+    assert roots[0] < 1.1 * roots[1] + 1e-5
 
 
 def test_offline_report_and_comparison():

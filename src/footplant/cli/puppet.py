@@ -22,6 +22,8 @@ from footplant.cli.output import note, print_facts, print_json, working
 
 if TYPE_CHECKING:
     from footplant.contacts.ground import Ground
+    from footplant.contacts.moving_ground import MovingGround
+    from footplant.io.ground_files import Course
     from footplant.live.actor import MakePuppeteer, Shown
     from footplant.live.puppeteer import PuppetPose
     from footplant.live.show import Latencies, TakeRecorder
@@ -56,7 +58,7 @@ class CastOptions:
         typer.Option(
             "--ground",
             metavar="GROUND",
-            help="What the character walks on, as for terrain: noise:3, slope:10, a file.",
+            help="What the character walks on, as for terrain: noise:3, moving:lift:1:4, a file.",
         ),
     ] = None
     actors: Annotated[int, typer.Option("--actors", metavar="N", help="Actors to drive; OUT's port counts up.")] = 1
@@ -157,6 +159,7 @@ def puppet(
     --allow permit others. Stop it with Ctrl-C; files are complete.
 
     Example: footplant puppet --in vmc:39539 --to sample:sally --out vmc:127.0.0.1:39540
+    Aboard a ship: footplant puppet --in sample:walk --to sample:sally --ground moving:deck:8:4 --out aboard.glb
     """
     from footplant.errors import FormatError
     from footplant.io import load_character
@@ -173,7 +176,8 @@ def puppet(
     actors, to = cast.actors, cast.to
     with working(f"reading {to or 'sample:sally'}"):
         target = load_character(to or ("sample:sally" if bench else _need(to, "--to CHARACTER")))
-    make = _puppeteers(cast.scene, 1.0 if performance.root is RootMode.WORLD else None, cast.ground, target.height)
+    world = _World(cast.scene, 1.0 if performance.root is RootMode.WORLD else None, cast.ground, target.height)
+    make = world.puppeteers()
     if bench:
         _bench(target, make, settings, actors if actors > 1 else 8, seconds or 10.0, json)
         return
@@ -189,7 +193,7 @@ def puppet(
             facts = _from_file(source, target, make, settings, show, seconds, take.record, actors)
         else:
             stage = LiveStage(place.protocol, target, make, settings, actors)
-            facts = _from_wire(place, stage, show, network, seconds, take, quiet=json)
+            facts = _from_wire(place, stage, world.puppeteers(), show, network, seconds, take, quiet=json)
     finally:
         show.close()
     facts |= show.finish()
@@ -208,36 +212,37 @@ def _need(value: str | None, option: str) -> str:
     return value
 
 
-def _puppeteers(scene: str | None, scale: float | None, ground: str | None, height: float) -> MakePuppeteer:
-    """Return a function that builds puppeteers in the scene of a file, or on a floor.
+class _World:
+    """The scene of a file, or a floor, and what characters walk on in it."""
 
-    scale: of the world. ground: what characters walk on; height: of the character, metres, to check it before anybody
-    performs.
-    """
-    from footplant.io.scene_files import read_scene
-    from footplant.live.ground_walk import GroundWalk
-    from footplant.live.puppeteer import Puppeteer
+    def __init__(self, scene: str | None, scale: float | None, ground: str | None, height: float) -> None:
+        """Read them. scale: of the world; height: metres, of the character, to check the ground beforehand."""
+        from footplant.io.ground_files import Course
+        from footplant.io.scene_files import read_scene
 
-    things = None if scene is None else read_scene(scene)
-    if ground is None:
-        return lambda performer, target: Puppeteer(performer, target, things, scale=scale)
-    from footplant.io.ground_files import Course
+        self._things = None if scene is None else read_scene(scene)
+        self._scale, self._words = scale, ground
+        if ground is not None:
+            self._ground(Course((0.0, 0.0), (-1.0, -1.0), (1.0, 1.0), 0.0, height))
 
-    def made(course: Course) -> Ground:
-        from footplant.contacts.moving_ground import MovingGround
-        from footplant.errors import FormatError
+    def _ground(self, course: Course) -> Ground | MovingGround:
         from footplant.io.ground_files import load_ground
 
-        found = load_ground(ground, course, planned=False)
-        if isinstance(found, MovingGround):
-            raise FormatError(f"expected a ground that does not move for a live character, got {ground}")
-        return found
+        assert self._words is not None
+        return load_ground(self._words, course, planned=False)
 
-    made(Course((0.0, 0.0), (-1.0, -1.0), (1.0, 1.0), 0.0, height))
-    shared: dict[str, Ground] = {}
-    return lambda performer, target: Puppeteer(
-        performer, target, things, scale=scale, ground=GroundWalk(target, made, shared)
-    )
+    def puppeteers(self) -> MakePuppeteer:
+        """Return a function that builds puppeteers of one performance: their ground begins where its first pose is."""
+        from footplant.live.ground_walk import GroundWalk, SharedGround
+        from footplant.live.puppeteer import Puppeteer
+
+        shared = SharedGround()
+
+        def make(performer: Character, target: Character) -> Puppeteer:
+            walk = None if self._words is None else GroundWalk(target, self._ground, shared)
+            return Puppeteer(performer, target, self._things, scale=self._scale, ground=walk)
+
+        return make
 
 
 class _Show:
@@ -322,16 +327,17 @@ def until_stopped(seconds: float | None = None) -> Iterator[Callable[[], bool]]:
 
 
 def _from_wire(
-    place: Any, stage: LiveStage, show: _Show, network: NetworkOptions, seconds: float | None, take: TakeOptions,
-    *, quiet: bool,
+    place: Any, stage: LiveStage, rehearsal: MakePuppeteer, show: _Show, network: NetworkOptions,
+    seconds: float | None, take: TakeOptions, *, quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
+    """Drive characters by what comes in; rehearsal: builds puppeteers whose ground nobody else walks on."""
     from footplant.live.rehearsal import rehearse
     from footplant.live.show import perform
     from footplant.live.wire import listen_at, opened
 
     inlet = listen_at(place, network.listen, network.allow or [])
     with working("rehearsing"):
-        rehearse(stage.target, stage.make, stage.settings)
+        rehearse(stage.target, rehearsal, stage.settings)
     inlet.drain()
     note(f"listening at {inlet.place}{opened(inlet)}; stop with Ctrl-C")
 

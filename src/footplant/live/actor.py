@@ -29,6 +29,9 @@ from footplant.skeleton import Character
 MOST_WAITING = 1000
 """Samples that are kept while a calibration pose is waited for."""
 
+GROUND = "ground"
+"""Name of the tracker that the ground moves with."""
+
 MakePuppeteer = Callable[[Character, Character], Puppeteer]
 
 
@@ -424,7 +427,10 @@ class Actor:
         if self.settings.in_place:
             self._root[0, ::2] = 0.0
         things = self.puppeteer.things(self.trackers) if self.trackers else None
-        self.state, pose = self.puppeteer.step_unchecked(self.state, self._root, self._local, things, passed)
+        walk, ground = self.puppeteer.ground, None
+        if walk is not None:
+            ground = walk.pose_at(self._shown_at, self.trackers.get(GROUND), self.puppeteer.engine.scale)
+        self.state, pose = self.puppeteer.step_unchecked(self.state, self._root, self._local, things, passed, ground)
         self.poses += 1
         self.importance, self.out_of_reach = pose.importance, pose.out_of_reach
         if self._fade is not None:

@@ -21,11 +21,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant import rotation
 from footplant.checks import real_number, shaped
 from footplant.contacts.importance import Importance, PerformanceScene
 from footplant.errors import MotionError
 from footplant.humanoid.body_proxy import SEGMENTS
-from footplant.live.ground_walk import GroundState, GroundWalk
+from footplant.live.ground_walk import GroundPose, GroundState, GroundWalk
 from footplant.skeleton import Character
 from footplant.solve.ik.puppet import PuppetEngine
 
@@ -44,6 +45,9 @@ class PerformerFrame(NamedTuple):
     """Seconds since the frame before."""
     things: NDArray | None = None
     """(O, 7) transforms of the scene's objects: translation (3), metres, and rotation (4); None: identity."""
+    ground: NDArray | None = None
+    """(7,) transform of the ground that the character walks on, in its world; None: as a ground that moves by itself
+    does with the time since the first frame."""
 
 
 class PuppetPose(NamedTuple):
@@ -85,7 +89,7 @@ class PuppeteerState(NamedTuple):
     frames: int = 0
     """Number of frames so far."""
     ground: GroundState | None = None
-    """State on an uneven ground; None before the first frame, or on a level floor."""
+    """State on a ground; None before the first frame, or on a level floor."""
 
 
 class Puppeteer:
@@ -138,15 +142,20 @@ class Puppeteer:
         root = np.array(shaped(frame.root, (3,), "root", MotionError, finite=False), float)
         turns = np.array(shaped(frame.rotations, self._shape, "rotations", MotionError, finite=False), float)
         seconds = real_number(frame.dt, "dt in seconds", MotionError)
-        return self.step_unchecked(state, root[None], turns[None], self._things(frame), seconds)
+        return self.step_unchecked(
+            state, root[None], turns[None], self._things(frame), seconds, _ground_pose(frame.ground)
+        )
 
     def step_unchecked(
-        self, state: PuppeteerState, root: NDArray, rotations: NDArray, things: NDArray | None, seconds: float
-    ) -> tuple[PuppeteerState, PuppetPose]:
+        self, state: PuppeteerState, root: NDArray, rotations: NDArray, things: NDArray | None, seconds: float,
+        ground: GroundPose | None = None,
+    ) -> tuple[PuppeteerState, PuppetPose]:  # fmt: skip
         """Take a frame like `step`, without the filter, for callers whose arrays are contiguous and can be written to.
 
-        root: (1, 3); rotations: (1, J, 4); things: as in `PerformerFrame`. What is not finite is refused here, too.
+        root: (1, 3); rotations: (1, J, 4); things, ground: as in `PerformerFrame`. What is not finite is refused here,
+        too.
         """
+        passed = max(seconds, 1e-4)
         seconds = min(max(seconds, 1e-4), LONGEST)
         analysis, limbs, out = state.importance.copy(), state.limbs.copy(), np.empty(self._turns_at + 4 * self._joints)
         iterations = self._advance(
@@ -162,7 +171,7 @@ class Puppeteer:
         walked = None
         if self.ground is not None:
             walked, on, turned = self.ground.step(
-                state.ground, pose.root, pose.rotations, importance.scene[2:], seconds
+                state.ground, pose.root, pose.rotations, importance.scene[2:], passed, ground
             )
             pose = PuppetPose(on, turned, importance, pose.iterations, reach)
         return PuppeteerState(state.filter, analysis, limbs, state.frames + 1, walked), pose
@@ -186,6 +195,13 @@ class Puppeteer:
 
     def _things(self, frame: PerformerFrame) -> NDArray | None:
         return None if frame.things is None else np.array(shaped(frame.things, self._rest.shape, "things", MotionError))
+
+
+def _ground_pose(transform: NDArray | None) -> GroundPose | None:
+    if transform is None:
+        return None
+    transform = shaped(transform, (7,), "ground", MotionError)
+    return GroundPose(transform[:3], rotation.normalize(transform[3:]))
 
 
 def _refuse(why: int) -> None:

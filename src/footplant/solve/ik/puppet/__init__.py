@@ -128,7 +128,7 @@ class PuppetEngine:
         from footplant.solve.ik.puppet._packed import pack
         from footplant.solve.ik.puppet._tables import new_limbs
 
-        limbs = new_limbs(len(self.target.skeleton), len(self.tables[0].spine))
+        limbs = new_limbs(len(self.target.skeleton), len(self.tables[0].spine), len(self.analysis.scene))
         limbs.peak[0] = peak_acceleration
         return pack(self.analysis.init()), pack(limbs)
 

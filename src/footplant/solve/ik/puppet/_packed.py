@@ -149,7 +149,7 @@ def limbs_of(f, q):
         table(f, q, 0), block(f, q, 1), table(f, q, 2), table(f, q, 3), table(f, q, 4), row(f, q, 5), table(f, q, 6),
         row(f, q, 7), block(f, q, 8), block(f, q, 9), table(f, q, 10), row(f, q, 11), block(f, q, 12), row(f, q, 13),
         block(f, q, 14), block(f, q, 15), table(f, q, 16), table(f, q, 17),
-        table(f, q, 18), table(f, q, 19), table(f, q, 20), table(f, q, 21), table(f, q, 22),
+        table(f, q, 18), table(f, q, 19), table(f, q, 20), table(f, q, 21), table(f, q, 22), table(f, q, 23),
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from footplant.kernels.importance import (
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
 from footplant.kernels.transfer import retarget_pose
+from footplant.solve.ik.puppet._aboard import ride
 from footplant.solve.ik.puppet._arms import arms, beyond_reach, cross_arms
 from footplant.solve.ik.puppet._body import move_root, place_body
 from footplant.solve.ik.puppet._limbs import leg, legs_apart, note_angles, update_limb
@@ -60,6 +61,7 @@ def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
     bound = acceleration_bound(target.stage, dt, limbs, work)
     clock = Clock(dt, limbs.started[0] > 0.0, bound)
     limbs.started[0] = 1.0
+    ride(target.stage, scene, clock.started, limbs)
     iterations = place_body(target, importance, scene, clock, limbs, work)
     limit_root(target, bound, dt, limbs, work)
     move_root(work, work.late[0], work.late[1], work.late[2])

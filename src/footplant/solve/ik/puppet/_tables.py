@@ -174,6 +174,8 @@ class Limbs(NamedTuple):
     planes: NDArray
     """(2, 6) unit vectors in the axes of the trunk: from shoulder to wrist, and from that line to the elbow before it
     swings."""
+    things: NDArray
+    """(O, 7) displacements of the scene's objects: translation, rotation."""
 
 
 class Work(NamedTuple):
@@ -245,14 +247,14 @@ class Work(NamedTuple):
     """(2,) 1 where what a palm touches is out of reach."""
 
 
-def new_limbs(joints: int, vertebrae: int) -> Limbs:
-    """Return the state before the first frame, for so many joints, those of `Puppet.spine` among them."""
+def new_limbs(joints: int, vertebrae: int, things: int = 1) -> Limbs:
+    """Return the state before the first frame, for so many joints, those of `Puppet.spine` among them, and objects."""
     return Limbs(
         np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
         np.zeros((2, 2, 8)), np.zeros((2, 9)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
         np.zeros((2, joints, 3)), np.zeros((vertebrae, 9)), np.zeros((2, 9)), np.zeros((2, 9)), np.zeros((2, 8)),
-        np.zeros((6, 15)), np.zeros((2, 3)), np.zeros((2, 6)),
+        np.zeros((6, 15)), np.zeros((2, 3)), np.zeros((2, 6)), np.zeros((things, 7)),
     )  # fmt: skip
 
 
