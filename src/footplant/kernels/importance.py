@@ -105,7 +105,8 @@ class Memory(NamedTuple):
     """(12,) distance of the palms, rate, filter of `follow` (6), vector from the right palm to the left (3), and
     tangential speed."""
     toes: NDArray
-    """(2,) radians by which the toes of left and right foot are bent out of the scene."""
+    """(2, 3) of the toes of left and right foot: the bend out of the scene that they need, which decays slowly, the
+    bend that follows it, radians, and its rate."""
 
 
 class Importance(NamedTuple):
@@ -358,7 +359,7 @@ def new_memory(things: int, segments: int) -> Memory:
         np.zeros((2 * LIMBS, 6)),
         np.zeros((GENERAL, segments, 12)),
         np.zeros(12),
-        np.zeros(2),
+        np.zeros((2, 3)),
     )
 
 

@@ -47,10 +47,13 @@ AROUND = 12
 
 
 @uncounted_jit
-def touch_weight(seen, w, tuning):
-    """Return the weight of a segment that a point is near to, by its importance and distance."""
+def touch_weight(seen, w, way, tuning):
+    """Return the weight of a segment that a point is near to, by its importance and distance.
+
+    way: how much the trunk is in the way of the limbs (`in_the_way`): a palm may then stay beside its place.
+    """
     near = tuning[AT.nearer] / (max(seen[5], 0.0) + tuning[AT.nearer])
-    return w * w * w * w * near * near
+    return w * w * w * w * near ** (tuning[AT.nearest] - way)
 
 
 @uncounted_jit
@@ -122,7 +125,7 @@ def hand_turn(target, importance, arm, w, work):
     tubes, stage = target.tubes, target.stage
     if w <= 0.0:
         return 0.0, 0.0, 0.0
-    px, py, pz, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    px, py, pz, tx, ty, tz, way = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, in_the_way(target)
     for k in range(tubes.joints.shape[0]):
         own = importance.body[arm, k]
         if own <= 0.0:
@@ -131,7 +134,7 @@ def hand_turn(target, importance, arm, w, work):
         x, y, z = place(
             tubes, k, work.positions[0], work.rotations[0], seen[0], seen[1], seen[2], stage.size * seen[3], seen[4]
         )
-        part = touch_weight(seen, own, tuning)
+        part = touch_weight(seen, own, way, tuning)
         _, nx, ny, nz = skin_distance(tubes, k, work.positions[0], work.rotations[0], x, y, z)
         tx, ty, tz = tx + part * nx, ty + part * ny, tz + part * nz
         px, py, pz = px + part * seen[6], py + part * seen[7], pz + part * seen[8]
@@ -168,7 +171,7 @@ def settle_touch(target, importance, arm, firm, work):
     s, most = work.positions[0, target.character.limbs[arm, 0]], tuning[AT.touch_stretch] * target.puppet.lengths[arm]
     away, total = 0.0, 0.0
     for k in range(tubes.joints.shape[0]):
-        part = touch_weight(importance.seen[arm, k], importance.body[arm, k], tuning)
+        part = touch_weight(importance.seen[arm, k], importance.body[arm, k], way, tuning)
         away, total = away + part * stage.size * max(importance.seen[arm, k, 5], 0.0), total + part
     if total <= 1e-30:
         return 0.0
@@ -184,7 +187,7 @@ def settle_touch(target, importance, arm, firm, work):
                 tubes, k, work.positions[0], work.rotations[0], wrist[0] + r[0], wrist[1] + r[1], wrist[2] + r[2]
             )
             # a segment that the palm is in counts, however far the performer's is from its own
-            part = touch_weight(seen, w, tuning) + w * w * share(1.0 + d / tuning[AT.nearer])
+            part = touch_weight(seen, w, way, tuning) + w * w * share(1.0 + d / tuning[AT.nearer])
             part *= math.exp(-max(d, -0.3) / tuning[AT.nearer])
             push = part * (away - d)
             total, x, y, z = total + part, x + push * nx, y + push * ny, z + push * nz

@@ -139,7 +139,7 @@ def target_of(p):
 @jit
 def memory_of(f, q):
     """Return the state of the analysis; f: the floats of a packed `Memory`, q: its places."""
-    return Memory(row(f, q, 0), block(f, q, 1), table(f, q, 2), block(f, q, 3), row(f, q, 4), row(f, q, 5))
+    return Memory(row(f, q, 0), block(f, q, 1), table(f, q, 2), block(f, q, 3), row(f, q, 4), table(f, q, 5))
 
 
 @jit

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.importance import contact_place, share
+from footplant.kernels.importance import contact_place, share, spring
 from footplant.kernels.quaternion import multiply, rotate
 from footplant.kernels.scene import HEIGHT_FIELD, distance
 from footplant.solve.ik.puppet._tables import AT, soften
@@ -76,8 +76,9 @@ def wanted_bend(character, limb, things, poses, positions, rotations, tuning):
 def bend_toes(parents, character, things, poses, clock, bends, positions, rotations, tuning):
     """Bend the toes of a pose out of the scene (see `wanted_bend`) about their joints.
 
-    bends: (2,) radians, kept from frame to frame: toes bend at a limited rate and return slowly, so that jittering toes
-    do not lift the foot. positions (J, 3) and rotations (J, 4), world: those of toes and their descendants change.
+    bends: (2, 3), kept from frame to frame, see `Memory.toes`: toes bend through a spring and return slowly, so that
+    jittering toes neither lift the foot nor jerk. positions (J, 3) and rotations (J, 4), world: those of toes and their
+    descendants change.
     """
     dt, started = clock.dt, clock.started
     for limb in range(2, 4):
@@ -86,13 +87,15 @@ def bend_toes(parents, character, things, poses, clock, bends, positions, rotati
         if ankle < 0 or toes < 0 or toes == ankle or character.carriers[first] < 0 or character.carriers[first + 1] < 0:
             continue
         angle, ax, ay, az = wanted_bend(character, limb, things, poses, positions, rotations, tuning)
+        row = bends[limb - 2]
         if started:
-            before = bends[limb - 2]
-            if angle > before:
-                angle = min(angle, before + tuning[AT.toe_rate] * dt)
-            else:
-                angle += (before - angle) * math.exp(-0.6931471805599453 * dt / tuning[AT.toe_return])
-        bends[limb - 2] = angle
+            if angle < row[0]:
+                angle += (row[0] - angle) * math.exp(-0.6931471805599453 * dt / tuning[AT.toe_return])
+            row[0] = angle
+            row[1], row[2] = spring(row[1], row[2], angle, tuning[AT.toe_ease], dt)
+        else:
+            row[0], row[1], row[2] = angle, angle, 0.0
+        angle = row[1]
         if angle <= 1e-9:
             continue
         w, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
