@@ -76,9 +76,9 @@ def wanted_bend(character, limb, things, poses, positions, rotations, tuning):
 def bend_toes(parents, character, things, poses, clock, bends, positions, rotations, tuning):
     """Bend the toes of a pose out of the scene (see `wanted_bend`) about their joints.
 
-    bends: (2, 3), kept from frame to frame, see `Memory.toes`: toes bend through a spring and return slowly, so that
-    jittering toes neither lift the foot nor jerk. positions (J, 3) and rotations (J, 4), world: those of toes and their
-    descendants change.
+    bends: (2, 3), kept from frame to frame, see `Memory.toes`: toes bend at a limited rate through a spring and return
+    slowly, so that jittering toes neither lift the foot nor jerk. positions (J, 3) and rotations (J, 4), world: those
+    of toes and their descendants change.
     """
     dt, started = clock.dt, clock.started
     for limb in range(2, 4):
@@ -89,7 +89,9 @@ def bend_toes(parents, character, things, poses, clock, bends, positions, rotati
         angle, ax, ay, az = wanted_bend(character, limb, things, poses, positions, rotations, tuning)
         row = bends[limb - 2]
         if started:
-            if angle < row[0]:
+            if angle > row[0]:
+                angle = min(angle, row[0] + tuning[AT.toe_rate] * dt)
+            else:
                 angle += (row[0] - angle) * math.exp(-0.6931471805599453 * dt / tuning[AT.toe_return])
             row[0] = angle
             row[1], row[2] = spring(row[1], row[2], angle, tuning[AT.toe_ease], dt)
