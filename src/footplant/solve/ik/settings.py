@@ -392,10 +392,9 @@ class PuppetToeSettings:
     """Largest bend of toes, radians."""
     toe_rate: float = 9.0
     """Largest rate of bending, rad/s. Without, toes turn by 15 rad/s behind a gap of 200 ms in the data."""
-    toe_ease: float = 0.026
-    """Half-life in which toes bend, seconds. Those of Kate in babylon_mixamo_Praying accelerate by 1.27 times when they
-    are bent at once, at up to 9 rad/s, by 1.23 with 0.02, 1.20 with 0.026 and 1.18 with 0.03; the worst plants of Sally
-    in 69_70 stray by 1.3, 1.4, 1.5 and 1.7 mm."""
+    toe_ease: float = 0.012
+    """Half-life of the spring through which toes bend, seconds. With 0.02 those of Kate accelerate by 1.21 times
+    (babylon_mixamo_Praying), without by 1.27, but trembling toes come 11 mm into the floor (test_puppet.py)."""
     toe_return: float = 0.4
     """Half-life in which toes return, seconds."""
     toe_alike: float = 0.05
