@@ -105,7 +105,7 @@ VARIANTS: dict[str, Callable | None] = {
     "time constant of the hips doubled": leg_setting(hips_time=0.16),
     "time constant of the ankles doubled": leg_setting(ankle_time=0.12),
     "time constant of the knees doubled": leg_setting(knee_time=0.1),
-    "no minimum time constant in frames": leg_setting(least_frames=0.0),
+    "no minimum time constant in frames": leg_setting(least_frames=0.0, least_knee_frames=0.0),
     "knee slope never a secant": leg_setting(far=math.pi),
     "knee slope down to 2° of flexion": leg_setting(steep=math.radians(2.0)),
     "minimum knee flexion of 5°": leg_setting(least_flexion=math.radians(5.0)),

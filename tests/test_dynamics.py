@@ -9,6 +9,7 @@ import pytest
 
 from footplant import rotation, samples
 from footplant.clip import Clip
+from footplant.constraints import Footplant
 from footplant.contacts.detection import find_contacts
 from footplant.edits.jump import jump
 from footplant.edits.retarget import retarget
@@ -19,7 +20,7 @@ from footplant.problem import Status
 from footplant.quality.balance import zero_moment_points
 from footplant.quality.flight import fit_parabola, flight, flight_frames, flight_gravity, flight_phases, turning_speeds
 from footplant.quality.robot import GRAVITY, nearest_in_support
-from footplant.solve.dynamics import Dynamics, DynamicsSettings
+from footplant.solve.dynamics import DYNAMICS_SETTINGS, Dynamics, DynamicsSettings, Physics, dynamics_of
 
 
 def at_sixty(name: str) -> Clip:
@@ -169,6 +170,26 @@ def test_rows_about_a_solution_start_from_its_own_zero_moment_points():
     far = np.linalg.norm(off, axis=1, keepdims=True)
     asked = off * np.maximum(1.0 - settings.tolerance / np.maximum(far, 1e-9), 0.0)
     assert np.allclose(rows[:, :, 3] - own, asked, atol=1e-9)
+
+
+def test_where_supports_change_the_point_passes_over_from_one_to_the_other():
+    """Left foot, right foot, none: around the change both support; without a foot nothing does."""
+    character = samples.load_character("mannequin")
+    kinematics = Kinematics(rest_motion(character.skeleton, 90, 60.0))
+    plants = []
+    for side, frames in (("left", range(30)), ("right", range(30, 60))):
+        for part in ("heel", "ball"):
+            point = character.contacts[f"{side}_{part}"]
+            plants.append(Footplant(point=point, place=kinematics.point(point)[0], frames=frames))
+    physics = Physics(True, np.zeros(90, bool), np.zeros(90))
+    found = dynamics_of(kinematics, character, plants, physics)
+    assert found is not None
+    both = max(round(DYNAMICS_SETTINGS.passing * 60.0), 1)
+    one = found.counts[10]
+    expected = np.repeat([one, 2 * one, one, 0], [30 - both, 2 * both, 30 - both, 30])
+    assert np.array_equal(found.counts, expected)
+    left, right = (found.corners[frame, :one] for frame in (10, 50))
+    assert np.allclose(found.corners[30, : 2 * one], np.concatenate([left, right]))
 
 
 def test_a_walk_stays_as_balanced_as_its_source():

@@ -22,7 +22,7 @@ from footplant.humanoid.limits import anatomical_turns, clamp_to_limits, limit_e
 from footplant.humanoid.reference import reference_pose
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.solve.legs import OTHER_BODY, FootCurve, knee_flexions, legs_of, solve_legs
+from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY, FootCurve, knee_flexions, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
 from footplant.solve.reference import no_rougher
 from footplant.transfer import transfer
@@ -98,6 +98,49 @@ def test_narrower_steps_keep_knees_as_straight_as_they_were():
     more = flexions(found.motion) - flexions(walk().motion)
     assert np.degrees(np.median(more)) < 1.0
     assert np.degrees(more.max()) < 8.0
+
+
+def scaled_about_the_start(wanted, scale: float) -> tuple[Footplant, ...]:
+    """Return the walk's plants nearer to where it starts: shorter steps."""
+    start = np.array([walk().motion.root[0, 0], 0.0, walk().motion.root[0, 2]])
+    return tuple(replace(plant, place=start + (np.asarray(plant.place) - start) * scale) for plant in wanted)
+
+
+def test_hips_that_are_calm_in_the_reference_stay_calm():
+    """Of a walk with shorter steps; those of the same walk played four times as fast are left freer, as a run's are."""
+    wanted = scaled_about_the_start(moved([0.0, 0.0, 0.0]), 0.85)
+
+    def roughness(motion: Motion, calmest: float) -> float:
+        settings = replace(LEG_SETTINGS, calmest=calmest)
+        solved = plant_feet(motion, walk().character, wanted, FLOOR, settings=settings).motion
+        return float(np.abs(np.diff(solved.root - motion.root, 3, axis=0)).mean())
+
+    slow = walk().motion
+    fast = replace(slow, fps=4.0 * slow.fps)
+    assert roughness(slow, LEG_SETTINGS.calmest) < 0.8 * roughness(slow, 1.0)
+    assert roughness(fast, LEG_SETTINGS.calmest) == roughness(fast, 1.0)
+
+
+def test_a_folded_leg_keeps_its_direction_better_than_a_straight_one():
+    """A displacement of its ankle turns it farther: where both cannot keep theirs, the straight one gives way."""
+    wanted = scaled_about_the_start(moved([0.0, 0.0, 0.0]), 0.7)
+    legs = legs_of(walk().character)
+    assert legs is not None
+
+    def turned(folded: float) -> float:
+        """Return the largest mean turn of the line from hip joint to ankle where a knee is bent by more than 50°."""
+        solved = plant_feet(
+            walk().motion, walk().character, wanted, FLOOR, settings=replace(LEG_SETTINGS, folded=folded)
+        ).motion
+        places = [Kinematics(motion).positions for motion in (walk().motion, solved)]
+        turns = []
+        for leg, flexed in zip(legs, flexions(walk().motion)):
+            own, new = (place[flexed > np.radians(50.0)] for place in places)
+            lines = [each[:, leg.end] - each[:, leg.upper] for each in (own, new)]
+            turns.append(rotation.angle(rotation.IDENTITY, rotation.between(*lines)).mean())
+        return max(turns)
+
+    assert turned(0.5) < 0.95 * turned(1.0)
 
 
 def test_out_of_reach_is_told():

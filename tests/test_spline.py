@@ -113,6 +113,13 @@ def test_reflecting_keeps_the_end_points_and_lines():
         spline.filter_fir(line, [1.0, 1.0, 1.0], ends="wrap")
 
 
+def test_a_moving_mean_is_that_of_the_frames_there_are():
+    values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    assert np.allclose(spline.moving_mean(values, 1), [1.5, 7 / 3, 14 / 3, 28 / 3, 12.0])
+    assert np.array_equal(spline.moving_mean(values, 0), values)
+    assert np.allclose(spline.moving_mean(values, 9), values.mean())
+
+
 def test_bad_fits_say_what_was_expected():
     with pytest.raises(ValueError, match="times"):
         spline.fit_spline([0.0], [1.0], 1.0, 0.0, 1.0)

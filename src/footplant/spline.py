@@ -131,6 +131,14 @@ def filter_fir(values: ArrayLike, kernel: ArrayLike, *, ends: str = "hold") -> N
     return out
 
 
+def moving_mean(values: ArrayLike, half: int) -> NDArray:
+    """Return the mean (F,) of values (F,) over ±half frames, fewer at both ends."""
+    values, half = shaped(values, ("F",), "values"), whole_number(half, "half a width", low=0)
+    sums, every = np.concatenate([[0.0], np.cumsum(values)]), np.arange(len(values))
+    first, end = np.maximum(every - half, 0), np.minimum(every + half + 1, len(values))
+    return (sums[end] - sums[first]) / (end - first)
+
+
 def smooth_envelope(values: ArrayLike, half: int) -> NDArray:
     """Return a smooth curve (F,) nowhere below the values (F,): the maximum within ±half, then averaged over ±half."""
     values = shaped(values, ("F",), "values")

@@ -54,6 +54,8 @@ class Reference(NamedTuple):
     """(F, 2, 3) unit directions, up and forward, in which the pelvis' turn moves the left hip joint."""
     planes: NDArray
     """(2, F, 2, 3) unit direction of the thigh, and the knee's axis across the plane in which the leg bends."""
+    calm: NDArray
+    """(F,) further weight of second differences of the hips and of the pelvis' turn, relative to that of `Weights`."""
 
 
 class Asked(NamedTuple):
@@ -97,6 +99,9 @@ class Weights(NamedTuple):
     """Weights of the objective of `legs`, see there."""
 
     direction: float
+    """Per square metre of a leg of full length."""
+    folded: float
+    """Least square of the distance from hip joint to ankle that counts, relative to a leg of full length."""
     hips: float
     turn: float
     """Per square radian of the pelvis' turn."""
@@ -422,13 +427,18 @@ def _equations(reference, asked, weights, slopes, closed, x, f, room):
         first, slack = 3 + 3 * s, SLACK + s
         sign = 1.0 - 2.0 * s
         planted = asked.planted[s, f]
+        line = 0.0
+        for i in range(3):
+            line += reference.upward[s, f, i] ** 2
+        # a displacement turns the line of a folded leg farther than that of a straight one
+        turning = weights.direction / min(max(weights.direction * line, weights.folded), 1.0)
         for i in range(3):
             index[3 + i] = first + i
             turns[0, i] = sign * reference.turning[f, 0, i]
             turns[1, i] = sign * reference.turning[f, 1, i]
             for j in range(3):
                 # the leg keeps its direction: hip joint and ankle move alike
-                stiff[i, j] = weights.direction if i == j else 0.0
+                stiff[i, j] = turning if i == j else 0.0
             pulled[i] = 0.0
         if not planted and x[f, first + 1] < asked.lowest[s, f]:
             square[first + 1, first + 1] += BOUND
@@ -523,6 +533,9 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
     for f in range(frames):
         _equations(reference, asked, weights, slopes, closed, x, f, room)
         fill_frame(room.square, room.right, f, weights.bend, weights.speed, out, band)
+        if f >= 2 and reference.calm[f - 1] > 0.0:
+            for i in (0, 1, 2, TURN, TURN + 1):
+                add_acceleration_row(band, f - 1, i, reference.calm[f - 1] * weights.bend[i], 0.0, 1.0, 0.0)
         if closed and f >= 2:
             for i in range(3):
                 weight, still = asked.moves[f - 1, i, 0], asked.moves[f - 1, i, 1]
@@ -641,14 +654,14 @@ def _smallest():
     """Return tables of one frame."""
     reference = Reference(
         np.ones((2, 1, 3)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1, 2)),
-        np.ones((1, 3)), np.ones((1, 2, 3)), np.ones((2, 1, 2, 3)),
+        np.ones((1, 3)), np.ones((1, 2, 3)), np.ones((2, 1, 2, 3)), np.zeros(1),
     )  # fmt: skip
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1, 3)), np.zeros((2, 1)),
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1, 3)), np.ones(2), np.zeros((1, 3)), np.zeros(1),
         np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((1, 3, 4)),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     return reference, asked, weights, new_room(asked.planted, True)
 
 

@@ -63,6 +63,14 @@ class DynamicsSettings:
     bodies are outside in the same 5.7 points fewer frames than their sources in the mean and 2 more at worst; the knee
     of a walk on long legs accelerates 1.21 and 1.19 times as much as without balance, and footsteps of an adult that
     Blubby can just reach are missed by 2.8 and 0 mm."""
+    passing: float = 0.015
+    """Seconds, at least a frame, by which a footplant supports before it begins and after it ends, while others do.
+    Where supports change, the point passes over from one to the other, but their polygons change within a frame: asked
+    to be inside of each, hips of a walk at 30 frames/s accelerate for a frame by twice what they do in the source. With
+    0, a frame and 0.03, jerk of 20 pairs is 1.17, 1.14 and 1.12 times the source's in the mean, and points are outside
+    in 21.2, 22.0 and 22.9 % of the frames; with no rows 1.10 times and 40 %. With 0, 0.015 and 0.03, six walks on six
+    bodies are outside in 5.3, 4.1 and 2.8 points fewer frames than their sources in the mean, and in 2.0, 4.0 and 7.0
+    more at worst."""
     flight: float = 60.0
     """Weight of accelerations in flight. Doubled, no flight of `benchmarks/flights.py` is nearer to its parabola by
     more than 0.1 mm."""
@@ -171,7 +179,7 @@ def dynamics_of(
     flying[[0, -1]] = False
     if frames < 5 or character.masses is None or not (balance or flying.any()):
         return None
-    corners, counts, level = _support(kinematics, character, plants)
+    corners, counts, level = _support(kinematics, character, plants, max(round(DYNAMICS_SETTINGS.passing * fps), 1))
     points, high, lift = zero_moment_points(kinematics, character, level)
     levers = np.maximum(high, 0.0) / np.maximum(lift, MOST_UNLOADED * GRAVITY)
     if not balance:
@@ -195,11 +203,14 @@ def dynamics_of(
 
 
 def _support(
-    kinematics: Kinematics, character: Character, plants: Sequence[Footplant]
+    kinematics: Kinematics, character: Character, plants: Sequence[Footplant], passing: int
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the corners (F, K, 2) of the support, how many there are (F,), and its height (F,), metres."""
+    """Return the corners (F, K, 2) of the support, how many there are (F,), and its height (F,), metres.
+
+    passing: frames by which a plant supports before it begins and after it ends, while others do.
+    """
     frames = len(kinematics.motion)
-    corners, counts = np.zeros((frames, 16, 2)), np.zeros(frames, np.int64)
+    corners, counts = np.zeros((frames, 32, 2)), np.zeros(frames, np.int64)
     heights, parts = np.zeros(frames), np.zeros(frames)
     for side in SIDES:
         heel, ball, toe = (character.contacts.get(f"{side}_{part}") for part in ("heel", "ball", "toe"))
@@ -216,23 +227,29 @@ def _support(
                 continue
             own = np.asarray(plant.frames)
             own = own[(own >= 0) & (own < frames)]
+            if not len(own):
+                continue
             place = np.asarray(plant.place, float)
+            heights[own] += place[1]
+            parts[own] += 1.0
+            first, last = own[0], own[-1]
+            own = np.arange(max(first - passing, 0), min(last + passing + 1, frames))
+            posed = np.clip(own, first, last)
             ends = [np.zeros((len(own), 2))]
             if plant.point == ball:
-                ends.append((tip - front)[own][:, ::2])
+                ends.append((tip - front)[posed][:, ::2])
             elif under is not None and plant.point == under:
                 # the whole foot lies: its heel and its tip
                 at = kinematics.point(under)
-                ends = [(end - at)[own][:, ::2] for end in (kinematics.point(heel), tip)]
+                ends = [(end - at)[posed][:, ::2] for end in (kinematics.point(heel), tip)]
             free = counts[own] + 2 * len(ends) <= corners.shape[1]
-            own, ends = own[free], [end[free] for end in ends]
+            own, posed, ends = own[free], posed[free], [end[free] for end in ends]
             for end in ends:
                 for sign in (-1.0, 1.0):
-                    corners[own, counts[own]] = place[::2] + end + sign * across[own]
+                    corners[own, counts[own]] = place[::2] + end + sign * across[posed]
                     counts[own] += 1
-            heights[own] += place[1]
-            parts[own] += 1.0
     known = parts > 0.0
+    counts[~known] = 0
     heights[known] /= parts[known]
     if known.any():
         every = np.arange(frames)
