@@ -95,20 +95,20 @@ class LegSettings:
     peak accelerations at the 90th percentile of 11 pairs fall from 4.0 to 2.0 times the source's with 3, and no further
     with 4. Longer in proportion to one another, they lower jerk of three runs from 1.11 to 1.04 times the source's in
     the mean, but their thighs are off by 8.8° instead of 5.5°."""
-    least_knee_frames: float = 2.25
+    least_knee_frames: float = 2.1
     """Frames; the same for the slacks. At 30 frames/s a knee that lags as long as the hips makes them follow it. With
-    3, 2.25 and 2, jerk of a walk on short legs is 1.44, 1.37 and 1.35 times the source's, and the peak acceleration of
-    another clip, where a leg leaves its full length, 0.8, 1.3 and 1.5 times."""
+    3, 2.25 and 2, jerk of a walk on short legs is 1.44, 1.37 and 1.35 times the source's (`calmest` 4), and the peak
+    acceleration of another clip, where a leg leaves its full length, 0.8, 1.3 and 1.5 times."""
     calm: float = 6.0
     """Leg lengths per s²; where hips accelerate less in the reference, second differences of hips and pelvis count
     more, by the square of the ratio: they carry trunk, head and arms. Walks have 2 to 4, runs 9 to 12, whose thighs
     would be farther off. Of 20 pairs, with 0 and 6, jerk is 1.12 and 1.06 times the source's in the mean, 1.65 and 1.42
     at the 90th percentile, and the worst joint accelerates 2.5 and 2.1 times as much; the 95th percentile of shanks is
     9.2° and 9.7° off."""
-    calmest: float = 4.0
-    """The most that they count. With 3, 4 and 6 (`calm` 5, 6 and 8), jerk of these pairs is 1.07, 1.06 and 1.05 times
-    the source's, and knees of the first frames are flexed too much by 3.1°, 2.9° and 3.3°. Of 92 pairs, with 16, thighs
-    and shanks are 0.04° and 0.05° farther off than with 4."""
+    calmest: float = 3.0
+    """The most that they count. With 1, 2, 3 and 4, jerk of these pairs is 1.12, 1.10, 1.08 and 1.07 times the
+    source's; knees of the first frames of a dance on short legs are flexed too much by 8.0°, 7.6°, 9.8° and 10.0°. Of
+    92 pairs, with 16, thighs and shanks are 0.04° and 0.05° farther off than with 4."""
     calm_time: float = 0.5
     """Seconds; half width of the two moving means of the reference's squared acceleration."""
     softness: float = math.radians(1.5)
