@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from footplant.edits.robot import RobotResult
     from footplant.io.ground_files import GroundOptions
     from footplant.mechanism.body import RobotBody
+    from footplant.mechanism.motion import RobotMotion
 
 RobotFile = Annotated[
     str | None, typer.Option("--robot", metavar="FILE", help="FILE is the motion of this robot (MJCF or URDF).")
@@ -53,7 +54,16 @@ def load_robot_clip(file: str, robot: str, reading: ReadOptions) -> Clip:
     from footplant.io.robot_files import load_robot
 
     body = load_robot_body(robot, reading.roles)
-    return clip_of_robot(load_robot(file, body.mechanism, fps=reading.fps), body)
+    motion = load_robot(file, body.mechanism, fps=reading.fps)
+    for text in disagreements(motion):
+        note(f"note: {text}")
+    return clip_of_robot(motion, body)
+
+
+def disagreements(motion: RobotMotion) -> tuple[str, ...]:
+    """Return, for a note, which joint of a motion is not where the one that it follows puts it."""
+    found = motion.disagreement()
+    return () if found is None else (found,)
 
 
 def check_output(file: str, result: ResultOptions, layout: str | None, order: str) -> None:
@@ -150,7 +160,7 @@ def repair_robot_file(file: str, robot: str, reading: ReadOptions, layout: str |
     prepare_kernels()
     with solving("repairing"):
         made = repair_robot(motion, body)
-    _deliver(made, result, layout, "mujoco", verb="repair", file=file, notes=(), to=robot)
+    _deliver(made, result, layout, "mujoco", verb="repair", file=file, notes=disagreements(motion), to=robot)
 
 
 def _deliver(
@@ -236,6 +246,8 @@ def measure_robot_file(file: str, robot: str, reading: ReadOptions, json: bool, 
     print_table(f"{file}: {len(motion)} frames at {motion.fps:g} fps", ("measure", "#value"), rows)
     if quality.collision_pair:
         note(f"note: {quality.collision_pair} overlap by {quality.collision_depth:.0f} mm")
+    for text in disagreements(motion):
+        note(f"note: {text}")
     if quality.range_joint:
         note(f"note: {quality.range_joint} is farthest outside its range")
 
@@ -258,6 +270,8 @@ def convert_robot_file(
         print_json(facts)
     else:
         print_facts(f"{file} → {out}", facts)
+        for text in disagreements(motion):
+            note(f"note: {text}: it is written where it should be")
 
 
 def robot_info(file: str, reading: ReadOptions, json: bool) -> None:
@@ -268,14 +282,23 @@ def robot_info(file: str, reading: ReadOptions, json: bool) -> None:
     mechanism = body.mechanism
     names = [joint.name for joint in mechanism.joints]
     groups = {part: [names[hinge] for hinge in hinges] for part, hinges in body.groups.items()}
+    following = {
+        mimic.joint: {
+            "joint": None if mimic.leader is None else names[mimic.leader],
+            "multiplier": mimic.multiplier,
+            "offset": mimic.offset,
+        }
+        for mimic in mechanism.mimics
+    }
     joints = [
         {
             "name": joint.name,
             "body": mechanism.bodies[joint.body],
             "range": [joint.lower, joint.upper] if np.isfinite(joint.lower) else None,
             "velocity": joint.velocity if np.isfinite(joint.velocity) else None,
+            "follows": following.get(number),
         }
-        for joint in mechanism.joints
+        for number, joint in enumerate(mechanism.joints)
     ]
     facts = {
         "file": file, "format": "robot", "name": mechanism.name, "bodies": len(mechanism.bodies),
@@ -297,5 +320,11 @@ def robot_info(file: str, reading: ReadOptions, json: bool) -> None:
         for each in joints
     ]
     print_table("Joints", ("joint", "#range, rad", "#velocity, rad/s"), rows)
+    if following:
+        followers = [
+            (names[number], each["joint"] or "nothing: it stays", show(each["multiplier"]), show(each["offset"]))
+            for number, each in sorted(following.items())
+        ]
+        print_table("Coupled joints", ("joint", "follows", "#multiplier", "#offset, rad"), followers)
     for text in facts["notes"]:
         note(f"note: {text}")

@@ -404,21 +404,45 @@ class _Reader:
         return frozenset(out)
 
     def _mimics(self) -> tuple[Mimic, ...]:
-        names, out = [joint.name for joint in self.joints], []
+        """Return the joints that follow others; those of other bodies of the scene are left out."""
+        found = {joint.name: number for number, joint in enumerate(self.joints)}
+        balls = {joint.ball for joint in self.joints if joint.ball}
+        scene = {joint.get("name") for world in self.root.findall("worldbody") for joint in world.iter("joint")}
+        out = []
         for equality in self.root.findall("equality"):
             for each in equality.findall("joint"):
-                follower, leader = each.get("joint1", ""), each.get("joint2", "")
-                if follower not in names or leader not in names or each.get("active") == "false":
+                name = each.get("class", "main")
+                if name not in self.classes:
+                    raise self.error(f"expected a class of <default>, got {name[:60]!r}", "<equality>")
+                settings = self.classes[name].get("equality", {}) | each.attrib
+                if settings.get("active") == "false":
                     continue
-                terms = np.zeros(5)
-                given = [float(word) for word in each.get("polycoef", "0 1 0 0 0").split()][:5]
-                terms[: len(given)] = given
-                if np.abs(terms[2:]).max() > 0.0:
-                    raise self.error(
-                        "expected a joint that follows another linearly, got a curve", f"joint {follower!r}"
-                    )
-                out.append(Mimic(names.index(follower), names.index(leader), float(terms[1]), float(terms[0])))
+                follower, leader = each.get("joint1", ""), each.get("joint2")
+                where = f"joint {follower[:60]!r} of <equality>"
+                for joint in (follower, leader):
+                    if joint in balls:
+                        raise self.error(f"expected hinges, got the ball joint {joint!r}", where)
+                    if joint is not None and joint not in found and joint not in scene:
+                        raise self.error(f"expected a joint of the file, got {joint[:60]!r}", where)
+                if follower not in found:
+                    continue
+                if leader is not None and leader not in found:
+                    raise self.error(f"expected a joint of the robot that it follows, got {leader!r}", where)
+                out.append(self._mimic(found[follower], None if leader is None else found[leader], each, where))
         return tuple(out)
+
+    def _mimic(self, joint: int, leader: int | None, element: Element, where: str) -> Mimic:
+        """Return what a joint follows: angles less reference angles are as its polynomial says, in radians."""
+        words = element.get("polycoef", "0 1 0 0 0").split()[:5]
+        terms = np.array([0.0, 1.0, 0.0, 0.0, 0.0])
+        terms[: len(words)] = self._numbers(" ".join(words), len(words), (), where)
+        rest = self.joints[joint].reference + float(terms[0])
+        if leader is None:
+            return Mimic(joint, None, 0.0, rest)
+        if np.abs(terms[2:]).max() > 0.0:
+            raise self.error("expected a joint that follows another linearly, got a curve", where)
+        by = float(terms[1])
+        return Mimic(joint, leader, by, rest - by * self.joints[leader].reference)
 
     def _poses(self) -> tuple[tuple[str, NDArray], ...]:
         """Return the keyframes that fit the joints; balls have a quaternion in them and are left out."""

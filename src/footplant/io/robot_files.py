@@ -25,7 +25,7 @@ from footplant.io.npz import open_arrays
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.arrays import find_rate
 from footplant.io.npz.robots import find_angles, read_states
-from footplant.io.robot_models import choose_joints
+from footplant.io.robot_models import choose_joints, complete_angles
 from footplant.io.tables import UNITREE_FPS, robot_rows
 from footplant.mechanism.model import Mechanism, joint_order, weld_order
 from footplant.mechanism.motion import RobotMotion, body_velocities
@@ -53,13 +53,16 @@ def choose_layout(path: str | Path, layout: str | None) -> str:
 
 
 def save_robot(path: str | Path, motion: RobotMotion, *, layout: str | None = None, order: str = "mujoco") -> Path:
-    """Write a robot's motion, atomically. layout: one of `LAYOUTS`, by default that of the extension."""
+    """Write a robot's motion, atomically. layout: one of `LAYOUTS`, by default that of the extension.
+
+    Joints that follow others are written where those put them.
+    """
     layout = choose_layout(path, layout)
     if order not in ORDERS:
         raise FormatError(f"expected an order among {', '.join(ORDERS)}; got {order!r}", path=path)
     if order != "mujoco" and layout != "mjlab":
         raise FormatError(f"the order of bodies is a choice of mjlab files, not of {layout} files", path=path)
-    write_atomic(path, _WRITERS[layout](motion, order))
+    write_atomic(path, _WRITERS[layout](motion.coupled(), order))
     return Path(path)
 
 
@@ -133,7 +136,10 @@ _WRITERS = {"unitree": _unitree, "gmr": _gmr, "asap": _asap, "mjlab": _mjlab, "q
 
 
 def load_robot(path: str | Path, mechanism: Mechanism, *, fps: float | None = None) -> RobotMotion:
-    """Read the motion of a robot from a file of any tool whose layout is known; fps overrides what the file states."""
+    """Read the motion of a robot from a file of any tool whose layout is known; fps overrides what the file states.
+
+    Angles are as in the file, also those that disagree with what their joints follow: `RobotMotion.disagreement`.
+    """
     suffix, name = Path(path).suffix.lower(), Path(path).stem
     notes: list[str] = []
     if suffix == ".csv":
@@ -179,9 +185,9 @@ def _tracked_states(archive: Archive, mechanism: Mechanism) -> NDArray:
 
 
 def _states(mechanism: Mechanism, root: NDArray, turns: NDArray, angles: NDArray, path: str | Path) -> NDArray:
-    """Return states (F, 7 + D); joints that the file leaves out are at their reference."""
+    """Return states (F, 7 + D); joints that the file leaves out follow others, or are at their reference."""
     names = [joint.name for joint in mechanism.joints]
-    chosen = choose_joints(names, angles.shape[1])
+    chosen = choose_joints(names, angles.shape[1], mechanism.coupling)
     if chosen is None:
         raise FormatError(
             f"expected {len(names)} joint angles, as the robot {mechanism.name!r} has, got {angles.shape[1]}", path=path
@@ -192,6 +198,6 @@ def _states(mechanism: Mechanism, root: NDArray, turns: NDArray, angles: NDArray
         raise FormatError(f"expected unit quaternions, got one of length {norms[frame]:g} at frame {frame}", path=path)
     states = np.zeros((len(root), 7 + len(names)))
     states[:, :3], states[:, 3:7] = root, rotation.normalize(turns)
-    states[:, 7:] = [joint.reference for joint in mechanism.joints]
-    states[:, [7 + number for number in chosen]] = angles
+    rest = np.array([joint.reference for joint in mechanism.joints], float)
+    states[:, 7:], _ = complete_angles(angles, chosen, rest, mechanism.coupling, names)
     return states

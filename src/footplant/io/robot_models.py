@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.errors import FormatError
+from footplant.errors import FormatError, SkeletonError
 from footplant.io.mjcf import read_mjcf
 from footplant.io.robot_xml import MAX_BYTES, parse_xml
 from footplant.io.urdf import read_urdf
+from footplant.mechanism.coupling import Coupling
 from footplant.mechanism.model import Mechanism
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
@@ -49,14 +50,24 @@ class RobotModel:
     skeleton: Skeleton
     hinges: tuple[Hinge, ...]
     """In the order of the file, which is the order of angles in motions."""
+    coupling: Coupling
+    """Which hinges follow others."""
 
     def choose_hinges(self, count: int) -> tuple[Hinge, ...] | None:
         """Return the hinges of a motion with that many angles; None if they do not fit.
 
-        Many motions leave out the wrists, or the hands and the head.
+        Many motions leave out the wrists, or the hands and the head, or hinges that follow others.
         """
-        chosen = choose_joints([hinge.name for hinge in self.hinges], count)
+        chosen = choose_joints([hinge.name for hinge in self.hinges], count, self.coupling)
         return None if chosen is None else tuple(self.hinges[number] for number in chosen)
+
+    def completed(self, angles: NDArray, hinges: tuple[Hinge, ...], notes: list[str]) -> NDArray:
+        """Return the angles (F, D) of all hinges, given those of some (F, H): others follow, or are at rest."""
+        chosen = [self.hinges.index(hinge) for hinge in hinges]
+        rest = np.array([hinge.reference for hinge in self.hinges], float)
+        full, note = complete_angles(angles, chosen, rest, self.coupling, [hinge.name for hinge in self.hinges])
+        notes += [] if note is None else [note]
+        return full
 
     def rotations(self, root: NDArray, angles: NDArray, hinges: tuple[Hinge, ...]) -> NDArray:
         """Return local rotations (F, J, 4) for root rotations (F, 4) and angles (F, H), radians."""
@@ -69,14 +80,35 @@ class RobotModel:
         return out
 
 
-def choose_joints(names: Sequence[str], count: int) -> tuple[int, ...] | None:
-    """Return which joints a motion with that many angles has: all, or without wrists, hands or the head; else None."""
+def choose_joints(names: Sequence[str], count: int, coupling: Coupling) -> tuple[int, ...] | None:
+    """Return which joints a motion with that many angles has: all, or without wrists, hands or the head; else None.
+
+    Any of these may leave out joints that follow others.
+    """
     for words in ((), ("wrist",), ("hand", "finger", "thumb"), ("wrist", "hand", "finger", "thumb"),
                   ("head", "neck"), ("wrist", "head", "neck")):  # fmt: skip
         rest = tuple(n for n, name in enumerate(names) if not any(word in name.lower() for word in words))
-        if len(rest) == count:
-            return rest
+        for chosen in (rest, tuple(n for n in rest if coupling.free[n])):
+            if len(chosen) == count:
+                return chosen
     return None
+
+
+def complete_angles(
+    angles: NDArray, chosen: Sequence[int], rest: NDArray, coupling: Coupling, names: Sequence[str]
+) -> tuple[NDArray, str | None]:
+    """Return angles (F, D) of all joints, given those of some (F, H), and what they disagree about, in words.
+
+    Joints that are left out follow, or are at rest (D,). Those that are given are where the file has them.
+    """
+    full = np.tile(rest, (len(angles), 1))
+    full[:, list(chosen)] = angles
+    left = np.ones(len(rest), bool)
+    left[list(chosen)] = False
+    following = coupling.applied(full)
+    left &= ~coupling.free
+    full[:, left] = following[:, left]
+    return full, coupling.disagreement(full, names)
 
 
 def read_model(path: str | Path) -> RobotModel:
@@ -114,10 +146,13 @@ def read_mechanism(path: str | Path) -> Mechanism:
 def parse_mechanism(data: bytes, path: str | Path | None = None) -> Mechanism:
     """Read the bytes of a robot's file."""
     root = parse_xml(data, path)
-    if root.tag == "mujoco":
-        return read_mjcf(root, path)
-    if root.tag == "robot":
-        return read_urdf(root, path)
+    try:
+        if root.tag == "mujoco":
+            return read_mjcf(root, path)
+        if root.tag == "robot":
+            return read_urdf(root, path)
+    except SkeletonError as error:
+        raise FormatError(str(error), path=path) from error
     raise FormatError(f"expected a robot model (<mujoco> or <robot>), got <{root.tag[:40]}>", path=path)
 
 
@@ -138,7 +173,7 @@ def _as_model(mechanism: Mechanism, path: str | Path | None) -> RobotModel:
     offsets = mechanism.places - above + rotation.rotate(mechanism.turns, anchors)
     skeleton = Skeleton(mechanism.bodies, mechanism.parents, offsets, mechanism.turns)
     hinges = tuple(Hinge(joint.name, joint.body, joint.axis, joint.reference) for joint in mechanism.joints)
-    return RobotModel(mechanism.name, skeleton, hinges)
+    return RobotModel(mechanism.name, skeleton, hinges, mechanism.coupling)
 
 
 def model_for(path: str | Path | None, skeleton: str | Path | None, count: int, notes: list[str]) -> RobotModel | None:
@@ -162,8 +197,9 @@ def robot_motion(
             f"expected {len(model.hinges)} joint angles, as the robot's model has, got {angles.shape[1]}; "
             "skeleton= (--skeleton) names another model"
         )
-    if len(hinges) < len(model.hinges):
-        left = [hinge.name for hinge in model.hinges if hinge not in hinges]
+    following = {hinge for hinge, free in zip(model.hinges, model.coupling.free) if not free}
+    left = [hinge.name for hinge in model.hinges if hinge not in hinges and hinge not in following]
+    if left:
         notes.append(f"{len(left)} hinges of the model have no angles and stay at 0 (first {left[0]!r})")
     norms = np.linalg.norm(np.clip(quaternions, -4.0, 4.0), axis=1)
     if len(norms) and np.abs(norms - 1.0).max() > 0.05:
@@ -172,6 +208,8 @@ def robot_motion(
         )
     if np.abs(angles).max(initial=0.0) > MAX_TURN or np.abs(root).max(initial=0.0) > MAX_LENGTH:
         raise ValueError("expected angles in radians and places in metres, got larger numbers")
+    if following:
+        angles, hinges = model.completed(angles, hinges, notes), model.hinges
     return Motion(model.skeleton, root, model.rotations(rotation.normalize(quaternions), angles, hinges), rate)
 
 

@@ -14,7 +14,8 @@ from footplant.errors import FormatError
 from footplant.io.robot_xml import BALL_AXES, MAX_BODIES, box_corners, joined_mass, numbers, read_hull, unit
 from footplant.mechanism.model import Joint, Mark, Mechanism, Mimic, Solid, unique_names
 
-TURNING = ("revolute", "continuous", "spherical")
+HINGES = ("revolute", "continuous")
+TURNING = (*HINGES, "spherical")
 
 
 def read_urdf(root: Element, path: str | Path | None) -> Mechanism:
@@ -38,6 +39,7 @@ class _Reader:
                 raise FormatError(f"expected a tree, got the kinematic loop of link {name!r}", path=path, where=where)
             self.children.add(name)
             self.below.setdefault(parent.get("link", ""), []).append((joint, name))
+        self._check_mimics()
         self.notes: list[str] = []
         self.missing: list[str] = []
         self.names: list[str] = []
@@ -60,6 +62,30 @@ class _Reader:
         roll, pitch, yaw = self._numbers(attributes.get("rpy"), 3, (0.0, 0.0, 0.0), where)
         return place, rotation.from_euler(np.array([yaw, pitch, roll]), "zyx")
 
+    def _check_mimics(self) -> None:
+        """Raise for joints that follow what is no hinge, or are none."""
+        kinds = {joint.get("name", ""): joint.get("type", "fixed") for joint in self.root.findall("joint")}
+        for name, joint in ((joint.get("name", ""), joint) for joint in self.root.findall("joint")):
+            mimic = joint.find("mimic")
+            if mimic is None:
+                continue
+            where, leader = f"joint {name!r}", mimic.get("joint", "")
+            if leader not in kinds:
+                raise FormatError(
+                    f"expected a joint that it mimics, got {leader[:60]!r}, which the file does not have",
+                    path=self.path, where=where,
+                )  # fmt: skip
+            if kinds[name] not in HINGES:
+                raise FormatError(
+                    f"expected a hinge that mimics another one, got a {kinds[name][:20]} joint",
+                    path=self.path, where=where,
+                )  # fmt: skip
+            if kinds[leader] not in HINGES:
+                raise FormatError(
+                    f"expected a hinge that it mimics, got the {kinds[leader][:20]} joint {leader!r}",
+                    path=self.path, where=where,
+                )  # fmt: skip
+
     def mechanism(self) -> Mechanism:
         """Read the tree from the only link that is no joint's child."""
         roots = [name for name in self.links if name not in self.children]
@@ -76,9 +102,7 @@ class _Reader:
         inertials = [joined_mass(parts) for parts in self.parts]
         names = [joint.name for joint in self.joints]
         mimics = tuple(
-            Mimic(names.index(name), names.index(leader), by, offset)
-            for name, leader, by, offset in self.mimics
-            if name in names and leader in names
+            Mimic(names.index(name), names.index(leader), by, offset) for name, leader, by, offset in self.mimics
         )
         if self.missing:
             files = ", ".join(self.missing[:3]) + (", …" if len(self.missing) > 3 else "")

@@ -21,6 +21,10 @@ class Tree(NamedTuple):
     references: NDArray
     paths: NDArray
     depths: NDArray
+    leaders: NDArray
+    multipliers: NDArray
+    offsets: NDArray
+    """(D,) see `mechanism.coupling`."""
 
 
 @jit
@@ -79,7 +83,7 @@ def world_place(at, turn, link, place, out):
 def _small() -> Tree:
     return Tree(
         np.array([-1, 0]), np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.zeros(1),
-        np.zeros((2, 1), np.int64), np.zeros(2, np.int64),
+        np.zeros((2, 1), np.int64), np.zeros(2, np.int64), np.zeros(1, np.int64), np.ones(1), np.zeros(1),
     )  # fmt: skip
 
 

@@ -124,10 +124,19 @@ class RobotBody:
 
         Without that roll, a foot lies flat only below its hip.
         """
-        turns, found = self.links.rest[1], {}
+        turns, found, coupling = self.links.rest[1], {}, self.mechanism.coupling
         for side, sole in self.soles.items():
             line = turns[sole.link] @ (sole.toe - sole.heel)
-            axes = [turns[hinge + 1] @ self.links.axes[hinge + 1] for hinge in self.groups[f"{side}_ankle"]]
+            ankle, own = self.groups[f"{side}_ankle"], {}
+            for hinge in ankle:
+                # what follows the knee does not turn the foot by itself
+                leader, by = int(coupling.leaders[hinge]), coupling.multipliers[hinge]
+                if leader in ankle and by != 0.0:
+                    own[leader] = own.get(leader, 0.0) + by * (turns[hinge + 1] @ self.links.axes[hinge + 1])
+            if not own:
+                found[side] = False
+                continue
+            axes = list(own.values())
             # least squares: the share of that line which the axes span
             span = np.linalg.lstsq(np.stack(axes, axis=1), line, rcond=None)[0] @ np.stack(axes)
             found[side] = float(np.linalg.norm(span)) > ROLL_SHARE * float(np.linalg.norm(line))
@@ -231,7 +240,11 @@ class _Finder:
         across = across - (across @ self.up) * self.up
         self.left = across / max(float(np.linalg.norm(across)), 1e-9)
         self.forward = np.cross(self.left, self.up)
-        self.notes: list[str] = []
+        coupling, names = links.mechanism.coupling, [joint.name for joint in links.mechanism.joints]
+        self.notes = [
+            f"joint {names[joint]!r} cannot move: its range and those of what follows it have one angle in common"
+            for joint in np.flatnonzero(coupling.free & ~coupling.moves)
+        ]
         self.missing: list[str] = []
         self.centers: dict[str, LinkPoint] = {}
         self.places: dict[str, NDArray] = {}
@@ -309,16 +322,19 @@ class _Finder:
         """Return angles (D,) with straight legs and flat feet, if those of the file are far from that; else None."""
         from scipy.optimize import least_squares
 
-        angles, moved = np.array(self.links.standing), False
+        angles, moved, coupling = np.array(self.links.standing), False, self.mechanism.coupling
         for side in SIDES:
             hinges = [*self.groups[f"{side}_hip"], *self.groups[f"{side}_knee"], *self.groups[f"{side}_ankle"]]
-            base = int(self.links.parents[hinges[0] + 1])
+            first = hinges[0]
+            # joints that follow others are no unknowns
+            hinges = [hinge for hinge in dict.fromkeys(coupling.leaders[hinges].tolist()) if coupling.moves[hinge]]
+            base = int(self.links.parents[first + 1])
             sole, down = self.soles[side], self.downs[side]
 
             def errors(values: NDArray, hinges=hinges, side=side, base=base, sole=sole, down=down) -> NDArray:
                 tried = np.array(self.links.standing)
                 tried[hinges] = values
-                positions, turns = self.links.posed(tried)
+                positions, turns = self.links.posed(coupling.applied(tried))
                 hip = self.places[f"{side}_hip"]
                 ankle = positions[sole.link] + turns[sole.link] @ np.array(self.centers[f"{side}_ankle"].place)
                 leg = (ankle - hip) / np.linalg.norm(self.places[f"{side}_ankle"] - hip)
@@ -328,9 +344,10 @@ class _Finder:
             start = angles[hinges]
             if np.abs(errors(start)).max() < STANDING_ERROR:
                 continue
-            low, high = self.mechanism.lower[hinges], self.mechanism.upper[hinges]
+            low, high = coupling.lower[hinges], coupling.upper[hinges]
             found = least_squares(errors, np.clip(start, low + 1e-6, high - 1e-6), bounds=(low, high))
             angles[hinges], moved = found.x, True
+            angles = coupling.applied(angles)
         return angles if moved else None
 
     def leg(self, side: str, both: set[int]) -> None:

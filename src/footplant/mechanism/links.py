@@ -64,7 +64,11 @@ class Links:
         """Return the tables that compiled kernels take."""
         from footplant.mechanism import _kinematics as kernel
 
-        return kernel.Tree(self.parents, self.places, self.turns, self.axes, self.references, *self.paths)
+        coupling = self.mechanism.coupling
+        return kernel.Tree(
+            self.parents, self.places, self.turns, self.axes, self.references, *self.paths, coupling.leaders,
+            coupling.multipliers, coupling.offsets,
+        )  # fmt: skip
 
     def pose(self, states: NDArray) -> tuple[NDArray, NDArray]:
         """Return positions (F, L, 3) and rotations (F, L, 3, 3) in the world; states (F, 7 + D)."""
@@ -140,5 +144,5 @@ def links_of(mechanism: Mechanism) -> Links:
     references = np.array([joint.reference for joint in mechanism.joints], float)
     return Links(
         mechanism, np.array(parents, np.int64), np.array(places), np.array(turns), np.array(axes),
-        references, body_links, body_places, body_turns, np.clip(references, mechanism.lower, mechanism.upper),
+        references, body_links, body_places, body_turns, mechanism.coupling.clipped(references),
     )  # fmt: skip

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.errors import SkeletonError
+from footplant.mechanism.coupling import Coupling, coupling_of
 from footplant.skeleton import frozen
 
 SOLID_KINDS = ("sphere", "capsule", "box", "cylinder", "ellipsoid", "hull")
@@ -77,7 +78,8 @@ class Mimic:
     """A joint that follows another one: its angle is multiplier · leader + offset."""
 
     joint: int
-    leader: int
+    leader: int | None
+    """None: the joint stays at the offset."""
     multiplier: float = 1.0
     offset: float = 0.0
     """Radians."""
@@ -133,6 +135,7 @@ class Mechanism:
         bodies = [joint.body for joint in self.joints]
         if bodies != sorted(bodies):
             raise SkeletonError("expected joints in the order of their bodies")
+        _ = self.coupling  # raises for joints that cannot follow
 
     def __repr__(self) -> str:
         """Return name and counts."""
@@ -159,6 +162,11 @@ class Mechanism:
     def velocity(self) -> NDArray:
         """Return the largest speed of each joint (D,), rad/s; infinite where the file states none."""
         return np.array([joint.velocity for joint in self.joints])
+
+    @cached_property
+    def coupling(self) -> Coupling:
+        """Return which joints follow others, and how."""
+        return coupling_of(self.joints, self.mimics)
 
     @cached_property
     def welds(self) -> NDArray:

@@ -85,6 +85,17 @@ class RobotMotion:
         """Return positions (F, B, 3) and rotations (F, B, 4) of all bodies."""
         return self.mechanism.pose(self.root, self.turns, self.angles)
 
+    def coupled(self) -> RobotMotion:
+        """Return the motion with every joint that follows another one where that one puts it."""
+        angles = self.mechanism.coupling.applied(self.angles)
+        if np.array_equal(angles, self.angles):
+            return self
+        return replace(self, states=np.concatenate([self.states[:, :7], angles], axis=1))
+
+    def disagreement(self) -> str | None:
+        """Return in words which joint is not where the one that it follows puts it, and how far; None if all are."""
+        return self.mechanism.coupling.disagreement(self.angles, [joint.name for joint in self.mechanism.joints])
+
     def qpos(self) -> NDArray:
         """Return MuJoCo's coordinates: like the states, but a ball joint is a quaternion instead of three angles."""
         columns = [self.states[:, :7]]

@@ -77,6 +77,8 @@ class RobotQuality:
     """Contacts of hands with the ground."""
     palm_drift: float | None = None
     """Largest horizontal distance of a resting wrist from its mean place, mm."""
+    coupling: float | None = None
+    """Largest distance of a joint from where the one that it follows puts it, rad; None if no joint follows another."""
 
     def to_dict(self) -> dict:
         """Return JSON-ready numbers."""
@@ -92,6 +94,7 @@ class RobotQuality:
             *([] if self.palm_drift is None else [("worst drift of a resting hand, mm", self.palm_drift)]),
             ("joint ranges broken", self.ranges_broken),
             ("joint speeds broken", self.speeds_broken),
+            *([] if self.coupling is None else [("joint off what it follows, rad", self.coupling)]),
             ("jumps over 0.5 rad", self.jumps),
             ("joint jerk, 95th percentile, rad/s³", self.jerk),
             ("frames with self-collision, share", self.colliding),
@@ -151,6 +154,7 @@ def measure_robot(
     lowest = _lowest(body, at, turn, heights)
     angles = motion.angles
     outside = np.maximum(mechanism.lower - angles, angles - mechanism.upper)
+    off_leaders = np.abs(mechanism.coupling.applied(angles) - angles)
     steps = np.abs(np.diff(angles, axis=0))
     jerk = np.diff(angles, 3, axis=0) * motion.fps**3
     near = body.solids
@@ -180,6 +184,7 @@ def measure_robot(
         zmp_distance=None if zmp is None else 1000.0 * float(np.mean(zmp)),
         plant_errors=tuple(errors), plant_frames=tuple(frames), edge_height=max(edges),
         palms=len(palms), palm_drift=max(resting) if resting else None,
+        coupling=float(off_leaders.max(initial=0.0)) if mechanism.mimics else None,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 World axes are z up. Unknowns of a frame: the base's displacement (3), its turn as a rotation vector in world axes (3),
 and one angle per hinge; link i belongs to unknown 5 + i. A solve may hold some of them fixed: `columns` (6 + D,) has
-the column of each unknown, or −1.
+the column of each unknown, or −1. A hinge that follows another one has the column of that one: what it moves is added
+there, times its multiplier. Smoothness, ranges, speeds and steps take columns in which only hinges that lead have one.
 """
 
 from __future__ import annotations
@@ -129,14 +130,19 @@ APART = 3e4
 
 @jit
 def _columns_of_point(tree, columns, at, axis, link, point, index, by):
-    """Write which columns a point of a link depends on, and its derivatives (m, 3); return their number m."""
+    """Write which columns a point of a link depends on, and its derivatives (m, 3); return their number m.
+
+    A column comes once for each hinge that moves with it.
+    """
     m = 0
     for k in range(tree.depths[link]):
         each = tree.paths[link, k]
         column = columns[5 + each]
         if column >= 0:
             dx, dy, dz = point[0] - at[each, 0], point[1] - at[each, 1], point[2] - at[each, 2]
-            ax, ay, az = axis[each, 0], axis[each, 1], axis[each, 2]
+            # a multiplier of 1 changes no bit
+            by_leader = tree.multipliers[each - 1]
+            ax, ay, az = by_leader * axis[each, 0], by_leader * axis[each, 1], by_leader * axis[each, 2]
             index[m] = column
             by[m, 0], by[m, 1], by[m, 2] = ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx
             m += 1
@@ -155,13 +161,15 @@ def _columns_of_point(tree, columns, at, axis, link, point, index, by):
 
 @jit
 def _columns_of_turn(tree, columns, axis, link, index, by):
-    """Write which columns a link's rotation depends on, and its derivatives (m, 3); return their number m."""
+    """Write which columns a link's rotation depends on, and its derivatives (m, 3), likewise; return their number m."""
     m = 0
     for k in range(tree.depths[link]):
         each = tree.paths[link, k]
         if columns[5 + each] >= 0:
+            by_leader = tree.multipliers[each - 1]
             index[m] = columns[5 + each]
-            by[m, 0], by[m, 1], by[m, 2] = axis[each, 0], axis[each, 1], axis[each, 2]
+            for i in range(3):
+                by[m, i] = by_leader * axis[each, i]
             m += 1
     if columns[3] >= 0:
         for k in range(3):
@@ -217,7 +225,7 @@ def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index
         world_place(at, turn, below, soft.way_places[t, 1], point)
         m = _columns_of_point(tree, columns, at, axis, below, point, index, by)
         k = _columns_of_point(tree, columns, at, axis, above, other, index2, by2)
-        # columns of the upper end are among those of the lower one
+        # columns of the upper end are among those of the lower one; of equal columns the sum counts
         for a in range(k):
             for b in range(m):
                 if index[b] == index2[a]:
@@ -249,8 +257,9 @@ def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index
     for k in range(soft.posture.shape[1]):
         column = columns[6 + k]
         if column >= 0:
-            square[column, column] += soft.posture_weights[k]
-            vector[column] += soft.posture_weights[k] * (soft.posture[f, k] - q[7 + k])
+            by_leader = tree.multipliers[k]
+            square[column, column] += by_leader * by_leader * soft.posture_weights[k]
+            vector[column] += by_leader * soft.posture_weights[k] * (soft.posture[f, k] - q[7 + k])
 
 
 @jit
@@ -285,7 +294,7 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, t
                 if m and count < limit:
                     rows.values[count, :] = 0.0
                     for a in range(m):
-                        rows.values[count, index[a]] = by[a, 2]
+                        rows.values[count, index[a]] += by[a, 2]
                     rows.gaps[count] = height
                     rows.active[count] = touching[f, t]
                     rows.names[count] = t
@@ -548,12 +557,24 @@ def track(tree, soft, hard, states, first_steps, steps, damping):
     n = links + 5
     # from the leaves to the base
     columns = np.arange(n - 1, -1, -1)
+    own = columns.copy()
+    for k in range(6, n):
+        leader = tree.leaders[k - 6]
+        columns[k] = own[6 + leader] if tree.multipliers[k - 6] != 0.0 else -1
+        if leader != k - 6 or columns[k] < 0:
+            own[k] = -1
     firsts = np.arange(n)
     firsts[n - 6 :] = 0
     for link in range(1, links):
+        lowest = n
         for k in range(tree.depths[link]):
             above = columns[5 + tree.paths[link, k]]
-            firsts[above] = min(firsts[above], columns[5 + link])
+            if above >= 0:
+                lowest = min(lowest, above)
+        for k in range(tree.depths[link]):
+            above = columns[5 + tree.paths[link, k]]
+            if above >= 0:
+                firsts[above] = min(firsts[above], lowest)
     at, turn, axis = np.empty((links, 3)), np.empty((links, 3, 3)), np.zeros((links, 3))
     index, index2 = np.empty(links + 6, np.int64), np.empty(links + 6, np.int64)
     by, by2 = np.empty((links + 6, 3)), np.empty((links + 6, 3))
@@ -573,7 +594,9 @@ def track(tree, soft, hard, states, first_steps, steps, damping):
                 square[k, k] += damping
             # an angle at its end that is pushed further stays there
             for k in range(6, n):
-                a = columns[k]
+                a = own[k]
+                if a < 0:
+                    continue
                 if (q[k + 1] <= hard.lower[k - 6] and change[a] < 0.0) or (
                     q[k + 1] >= hard.upper[k - 6] and change[a] > 0.0
                 ):
@@ -584,9 +607,12 @@ def track(tree, soft, hard, states, first_steps, steps, damping):
             large = 0.0
             for k in range(n):
                 large = max(large, abs(change[k]))
-            _move(q, columns, change, 1.0 if large < 0.5 else 0.5 / large)
+            _move(q, own, change, 1.0 if large < 0.5 else 0.5 / large)
             for k in range(6, n):
                 q[k + 1] = min(max(q[k + 1], hard.lower[k - 6]), hard.upper[k - 6])
+            for k in range(n - 6):
+                if own[6 + k] < 0:
+                    q[7 + k] = tree.multipliers[k] * q[7 + tree.leaders[k]] + tree.offsets[k]
             if large < 1e-3:
                 break
 
@@ -605,7 +631,7 @@ def _example():
     """Return the arguments of the kernels for a base with one hinge, at one frame."""
     tree = Tree(
         np.array([-1, 0]), np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)), np.array([[0.0] * 3, [0.0, 0.0, 1.0]]),
-        np.zeros(1), np.array([[0], [1]]), np.array([0, 1]),
+        np.zeros(1), np.array([[0], [1]]), np.array([0, 1]), np.zeros(1, np.int64), np.ones(1), np.zeros(1),
     )  # fmt: skip
     one = np.array([1])
     soft = Soft(

@@ -1,6 +1,6 @@
 """The motion of a robot: base and hinges of a whole clip.
 
-Unknowns of each frame are the base (6) and every hinge (D).
+Unknowns of each frame are the base (6) and every hinge (D) that follows no other one.
 
     minimise   Σ_t |pelvis − goal|² + Σ_limbs |direction − goal|² + Σ |turns of pelvis, chest, feet, hands|²
                + ε|q − rest|² + on each unknown w·|D²|², less that of the goal (base) or of the first guess (hinges)
@@ -14,6 +14,7 @@ belong to the stage that moves them. Arms and head are sketched before, for the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -81,7 +82,7 @@ def solve_robot(goals: Goals, settings: RobotSettings = ROBOT_SETTINGS) -> Robot
     factored += times + problem.solve_stage(states, upper)[1]
     if problem.keep_palms_clear(states):
         factored += problem.solve_stage(states, upper)[1]
-    angles = np.clip(states[:, 7:], problem.mechanism.lower, problem.mechanism.upper)
+    angles = problem.coupling.clipped(states[:, 7:])
     return RobotSolution(
         np.concatenate([states[:, :7], angles], axis=1), taken, factored, plants, problem.palms, problem.let_go
     )
@@ -96,6 +97,7 @@ class _Problem:
         self.kernel, self.goals, self.settings = kernel, goals, settings
         self.body: RobotBody = goals.body
         self.links, self.mechanism = self.body.links, self.body.mechanism
+        self.coupling = self.mechanism.coupling
         self.leg = leg_length(self.body)
         self.tree = self.links.tree
         # a step of the solver, in radians, moves long limbs farther
@@ -115,10 +117,15 @@ class _Problem:
         self.bend = bend
 
     def columns(self, hinges: list[int], base: bool) -> NDArray:
-        """Return the column of each unknown (6 + D,) that is free, and −1 for the others."""
-        free = ([*range(6)] if base else []) + [6 + hinge for hinge in hinges]
+        """Return the column of each unknown (6 + D,) that is free, and −1 for the others.
+
+        Hinges that follow a free one have its column.
+        """
+        coupling = self.coupling
+        free = ([*range(6)] if base else []) + [6 + hinge for hinge in hinges if coupling.free[hinge]]
         columns = np.full(6 + len(self.mechanism.joints), -1, np.int64)
         columns[free] = np.arange(len(free))
+        columns[6:] = np.where(coupling.stays, -1, columns[6 + coupling.leaders])
         return columns
 
     @cached_property
@@ -134,9 +141,16 @@ class _Problem:
 
     @cached_property
     def lower_hinges(self) -> list[int]:
-        """Return the hinges that are solved with the base: waist, legs and all that belongs to no other part."""
+        """Return the hinges that are solved with the base: waist, legs and all that belongs to no other part.
+
+        With them come hinges that follow the same ones, of whatever part.
+        """
         outer = {*self.body.groups.get("neck", ()), *(hinge for arm in self.arms.values() for hinge in arm)}
-        return [hinge for hinge in range(len(self.mechanism.joints)) if hinge not in outer]
+        return self.coupled(hinge for hinge in range(len(self.mechanism.joints)) if hinge not in outer)
+
+    def coupled(self, hinges: Iterable[int]) -> list[int]:
+        """Return some hinges with all that follow them or what they follow."""
+        return np.flatnonzero(np.isin(self.coupling.leaders, self.coupling.leaders[list(hinges)])).tolist()
 
     @cached_property
     def upper_hinges(self) -> list[int]:
@@ -148,7 +162,9 @@ class _Problem:
         outer = [*self.body.groups.get("neck", ()), *(hinge for arm in self.arms.values() for hinge in arm)]
         waist = list(self.body.groups.get("waist", ()))
         legs = any(self.carried_by(waist)[self.body.soles[side].link] for side in SIDES)
-        return sorted({*outer, *(waist if self.arms and not legs else ())})
+        free = {*outer, *(waist if self.arms and not legs else ())}
+        # what moves with a leg stays with it
+        return sorted(free.difference(self.coupled(set(range(len(self.mechanism.joints))) - free)))
 
     def carried_by(self, hinges: list[int]) -> NDArray:
         """Return the links (L,), bool, that any of some hinges moves."""
@@ -249,6 +265,7 @@ class _Problem:
         upright = [height if part != "palm" and body.rolls[side] else 0.0 for side, part in names]
         links, places, radii = floor_points(body)
         speed = np.where(np.isfinite(self.mechanism.velocity), self.mechanism.velocity, s.speed)
+        steps = self.coupling.slowed(np.minimum(speed / goals.fps, s.jump))
         big = 1e3
         return self.kernel.Hard(
             np.array([link for link, _ in points], np.int64),
@@ -260,9 +277,9 @@ class _Problem:
             places,
             radii,
             np.zeros((frames, len(links))),
-            np.clip(self.mechanism.lower, -big, big),
-            np.clip(self.mechanism.upper, -big, big),
-            np.minimum(speed / goals.fps, s.jump),
+            np.clip(self.coupling.lower, -big, big),
+            np.clip(self.coupling.upper, -big, big),
+            steps,
         )
 
     def first_guess(self) -> NDArray:
@@ -276,7 +293,7 @@ class _Problem:
         offset = self.links.rest_point(pelvis.link, np.array(pelvis.place))
         states[:, :3] = self.goals.positions["pelvis"] - np.einsum("fij,j->fi", base, offset)
         states[:, 3:7] = rotation.unroll(rotation.from_matrix(base))
-        states[:, 7:] = np.clip(self.links.standing, self.mechanism.lower, self.mechanism.upper)
+        states[:, 7:] = self.coupling.clipped(self.links.standing)
         self.reference = states.copy()
         feet = self.hard._replace(hold_weights=self._of_feet())
         drawn = np.full(joints, self.settings.guess_posture)
@@ -441,10 +458,13 @@ class _Problem:
         pairs = self.near_pairs(states if apart else states[:0], own, moved)
         rows = kernel.rows_room(frames, 8 * frames + 2 * len(pairs.frames), count)
         touching = np.zeros((frames, len(hard.floor_links)), np.int8)
-        bend = np.zeros(count)
+        # what follows adds to the smoothness of what it follows, whose range and speed are narrowed for it
+        bend, leading = np.zeros(count), columns.copy()
+        leading[6:][~self.coupling.free] = -1
         for unknown, column in enumerate(columns):
             if column >= 0:
-                bend[column] = self.bend[unknown]
+                share = 1.0 if unknown < 6 else self.coupling.multipliers[unknown - 6]
+                bend[column] += share**2 * self.bend[unknown]
         factored = shifted = 0
         damping = DAMPING
         for number in range(balance + s.steps if steps is None else steps):
@@ -465,16 +485,17 @@ class _Problem:
             if most > len(rows.gaps):
                 rows = kernel.rows_room(frames, 2 * most, count)
                 kernel.assemble(*asked, rows)
-            kernel.add_smoothness(columns, bend, states, self.reference, room.vectors)
+            kernel.add_smoothness(leading, bend, states, self.reference, room.vectors)
             # more and more where steps do not settle
             least = DAMPING if number - shifted < 5 else 1e-2 * 4.0 ** (number - shifted - 5)
-            times = kernel.step(columns, hard, states, rows, room, bend, max(damping, least), s.rounds)
+            times = kernel.step(leading, hard, states, rows, room, bend, max(damping, least), s.rounds)
             if times < 0:
                 break
             factored += times
             kernel.remember(rows, touching)
             allowed = 0.5 if number < 4 else 0.2
-            longest = kernel.move(states, columns, room.change, allowed)
+            longest = kernel.move(states, leading, room.change, allowed)
+            states[:, 7:] = self.coupling.applied(states[:, 7:])
             damping = 10.0 * damping if longest > allowed else max(0.1 * damping, DAMPING)
             if (longest < s.settled and shifted < max(number, 1)) or number - shifted == s.steps:
                 break
@@ -586,7 +607,7 @@ class _Problem:
         if columns[0] < 0:
             return np.ones(len(self.links.parents), bool)
         paths, depths = self.links.paths
-        fixed = np.concatenate([[False], columns[6:] < 0])
+        fixed = np.concatenate([[False], (columns[6:] < 0) & ~self.coupling.stays])
         return np.array([not fixed[paths[link, :depth]].any() for link, depth in enumerate(depths)])
 
     def moved(self, columns: NDArray) -> NDArray:
