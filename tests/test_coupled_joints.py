@@ -12,7 +12,7 @@ import footplant
 from footplant import rotation
 from footplant.cli import main
 from footplant.edits.robot import judge_robot, repair_robot, retarget_robot
-from footplant.errors import FormatError
+from footplant.errors import FormatError, SkeletonError
 from footplant.io.robot_files import load_robot, save_robot
 from footplant.io.robot_models import parse_mechanism
 from footplant.mechanism.body import robot_body
@@ -280,6 +280,19 @@ def test_what_files_leave_out_follows(walked, coupled, tmp_path):
     assert any("'left_wrist' should be 0.5 · left_elbow +0.1 rad" in note for note in wrong.notes)
 
 
+def test_files_that_may_be_without_either(tmp_path):
+    """Two wrists, or two joints that follow: neither is guessed."""
+    free = parse_mechanism(OWN.encode())
+    mimics = tuple(
+        Mimic(free.joint_index(f"{side}_ankle_pitch"), free.joint_index(f"{side}_knee")) for side in ("left", "right")
+    )
+    robot = replace(free, mimics=mimics)
+    np.savetxt(tmp_path / "walk.csv", np.tile([0.0] * 6 + [1.0] + [0.0] * 21, (2, 1)), delimiter=",")
+    with pytest.raises(FormatError, match=r"got 21, .* without left_wrist, right_wrist, or without left_ankle_pitch, "):
+        load_robot(tmp_path / "walk.csv", robot)
+    assert load_robot(tmp_path / "walk.csv", free).disagreement() is None
+
+
 def test_command_line_tells_what_disagrees(walked, coupled, tmp_path, capsys):
     robot, file = tmp_path / "own.xml", tmp_path / "walk.csv"
     robot.write_text(model())
@@ -386,6 +399,14 @@ def test_what_cannot_follow(data, said):
         parse_mechanism(data)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_numbers_too_large():
+    robot = parse_mechanism(OWN.encode())
+    with pytest.raises(SkeletonError, match="expected smaller numbers of what joint 'left_hip_pitch' follows"):
+        replace(robot, mimics=(Mimic(0, 1, 1e200), Mimic(1, 2, 1e200)))
+    with pytest.raises(SkeletonError, match="expected finite numbers of what joint 'left_hip_pitch' follows"):
+        replace(robot, mimics=(Mimic(0, 1, np.nan),))
 
 
 def test_ranges_with_one_angle_in_common(clip):

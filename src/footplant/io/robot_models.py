@@ -83,15 +83,25 @@ class RobotModel:
 def choose_joints(names: Sequence[str], count: int, coupling: Coupling) -> tuple[int, ...] | None:
     """Return which joints a motion with that many angles has: all, or without wrists, hands or the head; else None.
 
-    Any of these may leave out joints that follow others.
+    Any of these may leave out joints that follow others. Raises `FormatError` where that makes a difference.
     """
+    kept: list[tuple[int, ...]] = []
+    leading: list[tuple[int, ...]] = []
     for words in ((), ("wrist",), ("hand", "finger", "thumb"), ("wrist", "hand", "finger", "thumb"),
                   ("head", "neck"), ("wrist", "head", "neck")):  # fmt: skip
         rest = tuple(n for n, name in enumerate(names) if not any(word in name.lower() for word in words))
-        for chosen in (rest, tuple(n for n in rest if coupling.free[n])):
+        for found, chosen in ((kept, rest), (leading, tuple(n for n in rest if coupling.free[n]))):
             if len(chosen) == count:
-                return chosen
-    return None
+                found.append(chosen)
+    found = [*kept[:1], *leading[:1]]
+    if len(set(found)) > 1:
+        parts = ", or without ".join(
+            ", ".join(name for n, name in enumerate(names) if n not in chosen)[:200] for chosen in found
+        )
+        raise FormatError(
+            f"expected the angles of all joints, got {count}, which may be those of the robot without {parts}"
+        )
+    return found[0] if found else None
 
 
 def complete_angles(

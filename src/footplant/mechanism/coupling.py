@@ -107,6 +107,8 @@ def coupling_of(joints: Sequence[Joint], mimics: Sequence[Mimic]) -> Coupling:
         while at in by_joint:
             mimic = by_joint[at]
             by, offset = by * mimic.multiplier, offset + by * mimic.offset
+            if not np.isfinite((by, offset)).all():
+                raise SkeletonError(f"expected smaller numbers of what joint {joints[joint].name!r} follows")
             if mimic.leader is None or by == 0.0:
                 at, by = joint, 0.0
                 break
