@@ -39,8 +39,8 @@ class _Reader:
                 raise FormatError(f"expected a tree, got the kinematic loop of link {name!r}", path=path, where=where)
             self.children.add(name)
             self.below.setdefault(parent.get("link", ""), []).append((joint, name))
-        self._check_mimics()
         self.notes: list[str] = []
+        self._check_mimics()
         self.missing: list[str] = []
         self.names: list[str] = []
         self.parents: list[int] = []
@@ -70,6 +70,9 @@ class _Reader:
             if mimic is None:
                 continue
             where, leader = f"joint {name!r}", mimic.get("joint", "")
+            if kinds[name] == "fixed":
+                self.notes.append(f"joint {name!r} is fixed: that it mimics {leader[:60]!r} is ignored")
+                continue
             if leader not in kinds:
                 raise FormatError(
                     f"expected a joint that it mimics, got {leader[:60]!r}, which the file does not have",
