@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from footplant.checks import real_number
 from footplant.clip import Clip
-from footplant.contacts.detection import Contacts
+from footplant.constraints import Footplant
+from footplant.contacts.detection import HANDS, Contacts
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, as_ground
 from footplant.errors import MotionError
 from footplant.feet.detached import detach_feet, with_attached_feet
 from footplant.feet.lead_in import LeadIn, join_lead_in, lead_in_note, require_lead_in, split_lead_in
+from footplant.feet.palms import palm_plants, without_idle_palms
 from footplant.feet.planting import EXTRA_LEVELS, can_plant, solve_planted
 from footplant.feet.sole_correction import Soles, solve_soles
 from footplant.feet.soles import SOLE, flatten_toes
@@ -37,6 +39,7 @@ from footplant.solve.arms import ArmsResult, solve_arms
 from footplant.solve.choose_ik import editing_ik
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.reference import no_rougher
+from footplant.wording import counted
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class RepairSettings:
     """Factor of the clip's peak acceleration and jerk above which limbs are smoothed and feet planted again. Without
     it, noise of planted feet is left in nearly straight knees: a slow idle (vrma) accelerates 6.6 times as much as the
     clip. At 1, clean samples change by half a millimetre more."""
+    told: float = 1.0
+    """Millimetres; a planted palm that drifts by more in the result is named in the report."""
 
 
 SETTINGS = RepairSettings()
@@ -89,13 +94,15 @@ def repair(
     notes = [lead_in_note(len(lead), lead_in)] if len(lead) else []
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)
+    found = _with_palms(found, clip, slide)
     motion, found, floor, ground_notes = _place_on_ground(source, character, found, known)
     stance = find_stance(motion, character, found, floor)
-    solution = _solve(motion, character, stance, progress)
+    palms = palm_plants(stance.contacts, character, np.asarray, character.height, motion)
+    solution = _solve(motion, character, stance, palms, progress)
     smooth = no_rougher(solution.motion, character, Kinematics(source), character, excess=SETTINGS.rougher)
     if smooth is not solution.motion:
         # noise of a foot that is now planted went into a knee
-        solution = _solve(smooth, character, stance, progress)
+        solution = _solve(smooth, character, stance, palms, progress)
     before, after = measure_each(
         (source, solution.motion),
         character,
@@ -110,20 +117,35 @@ def repair(
     return Result.of(clip, solution, source=given, ground=floor)
 
 
-def _solve(motion: Motion, character: Character, stance: Stance, progress: Progress | None) -> Solution:
-    """Solve for the footplants of a stance."""
+def _with_palms(contacts: Contacts, clip: Clip, slide: float | None) -> Contacts:
+    """Return the contacts with those of palms that rest on the ground or hold something; found unless they are known.
+
+    Those of feet stay as they are: they are found without the noise of hands.
+    """
+    if not set(HANDS) & set(contacts.points):
+        every = find_skating_contacts(clip.motion, clip.character, slide=slide, ground=contacts.ground, hands=True)
+        palms = tuple(plant for plant in every.plants if plant.point in HANDS)
+        points = tuple(name for name in every.points if name in HANDS)
+        contacts = replace(contacts, plants=(*contacts.plants, *palms), points=(*contacts.points, *points))
+    return without_idle_palms(contacts, clip.character.height, clip)
+
+
+def _solve(
+    motion: Motion, character: Character, stance: Stance, palms: tuple[Footplant, ...], progress: Progress | None
+) -> Solution:
+    """Solve for the footplants of a stance and for planted palms."""
     ground, allowed = stance.contacts.ground, _allowed_depths(motion)
     plants = stance.plants
     if not isinstance(ground, InterpolatedGround | LoweredGround):
         # jitter can put a detected footplant below the ground
         plants = raised_to_ground(plants, ground)
-    problem, every = Problem(motion, character, plants), range(len(motion))
+    problem, every = Problem(motion, character, (*plants, *palms)), range(len(motion))
     if can_plant(character):
         # a skin that is in the ground in the clip stays so: what counts are the points of the sole
         problem = replace(problem, character=replace(character, skin=None))
         return solve_planted(
-            problem, plants, ground, every, allowed=allowed, progress=progress,
-            arms=partial(_hands_above, character=character, source=motion, ground=ground),
+            problem, plants, ground, every, palms=palms, allowed=allowed, progress=progress,
+            arms=partial(_arms, character=character, source=motion, ground=ground, palms=palms),
         )  # fmt: skip
     method = Hierarchical(ik=editing_ik(motion, character), further=EXTRA_LEVELS)
     laid = problem.on(flatten_toes(motion, character, plants, ground))
@@ -135,12 +157,17 @@ def _allowed_depths(motion: Motion) -> dict[str, NDArray]:
     return {f"{side}_{part}": np.full(len(motion), -SETTINGS.depth) for side in ("left", "right") for part in SOLE}
 
 
-def _hands_above(motion: Motion, character: Character, source: Motion, ground: Ground) -> ArmsResult:
-    """Return the motion with its arms posed above the ground if lower hips took a palm into it; otherwise as it is."""
-    palms = [point for name, point in character.contacts.items() if name.endswith("palm")]
-    places = Kinematics(motion).points(palms)
-    if not palms or (places[..., 1] >= ground.height(places[..., ::2]) - SETTINGS.depth).all():
+def _arms(
+    motion: Motion, character: Character, source: Motion, ground: Ground, palms: tuple[Footplant, ...]
+) -> ArmsResult:
+    """Return the motion with its palms planted, and its arms above the ground; as it is where neither asks anything."""
+    if palms:
+        return solve_arms(motion, character, Kinematics(source), character, palms=palms, same_body=True, ground=ground)
+    points = [point for name, point in character.contacts.items() if name in HANDS]
+    places = Kinematics(motion).points(points)
+    if not points or (places[..., 1] >= ground.height(places[..., ::2]) - SETTINGS.depth).all():
         return ArmsResult(motion)
+    # lower hips took a palm into it
     return solve_arms(motion, character, Kinematics(source), character, ground=ground)
 
 
@@ -177,14 +204,27 @@ def _place_on_ground(
 
 
 def _summary(before: Quality, after: Quality) -> list[str]:
-    """Return the drift and penetration before and after, as sentences."""
-    if before.worst_plant is None or after.worst_plant is None:
+    """Return the drift and penetration before and after, as sentences; planted palms that still drift are named."""
+    pairs = list(zip(before.plants, after.plants))
+    feet = [(old.drift, new.drift) for old, new in pairs if new.point not in HANDS]
+    palms = [(old.drift, new.drift) for old, new in pairs if new.point in HANDS]
+    if not pairs:
         return ["no footplant was found in this clip: nothing to fix"]
-    drift = (before.worst_plant.drift, after.worst_plant.drift)
-    mean = (before.mean_drift or 0.0, after.mean_drift or 0.0)
-    deep = (before.penetration_worst or 0.0, after.penetration_worst or 0.0)
-    return [
-        f"{len(after.plants)} footplants drifted by up to {drift[0]:.1f} mm, {mean[0]:.1f} mm on average; "
-        f"now {drift[1]:.1f} and {mean[1]:.1f} mm",
-        f"ground penetration was up to {deep[0]:.1f} mm; now {deep[1]:.1f} mm",
+    notes = []
+    if feet:
+        worst, mean = np.max(feet, axis=0), np.mean(feet, axis=0)
+        notes.append(
+            f"{counted(len(feet), 'footplant')} drifted by up to {worst[0]:.1f} mm, {mean[0]:.1f} mm on average; "
+            f"now {worst[1]:.1f} and {mean[1]:.1f} mm"
+        )
+    if palms:
+        was, now = np.max(palms, axis=0)
+        notes.append(f"{counted(len(palms), 'planted palm')} drifted by up to {was:.1f} mm; now {now:.1f} mm")
+    notes += [
+        f"the {plant.point.replace('_', ' ')} at frames {plant.start}–{plant.end - 1} is not held: "
+        f"it drifts by {plant.drift:.1f} mm"
+        for plant in after.plants
+        if plant.point in HANDS and plant.drift > SETTINGS.told
     ]
+    deep = (before.penetration_worst or 0.0, after.penetration_worst or 0.0)
+    return [*notes, f"ground penetration was up to {deep[0]:.1f} mm; now {deep[1]:.1f} mm"]

@@ -759,12 +759,15 @@ def slack_of(limits, n, sign, own, now):
 @uncounted_jit
 def add_wrist_limits(arms, window, k, side, weights, work):
     """Add rows for the components of a hand's rotation vector: within its limits, or no farther beyond them than in the
-    incoming motion."""
+    incoming motion.
+
+    It is taken the way round that is nearer to that of the incoming motion: past 180° the shorter one is another.
+    """
     limits, hand, turn = arms.limits[side, HAND], window.locals[k, side, HAND], work.arms[side, 27:30]
     own = anatomical(limits, hand[0], hand[1], hand[2], hand[3])
     w, x, y, z = exp(turn[0], turn[1], turn[2])
     w, x, y, z = multiply(w, x, y, z, hand[0], hand[1], hand[2], hand[3])
-    now = anatomical(limits, w, x, y, z)
+    now = nearer_way(anatomical(limits, w, x, y, z), own)
     for n in range(3):
         for sign in (-1.0, 1.0):
             slack = slack_of(limits, n, sign, own[n], now[n])
@@ -832,8 +835,6 @@ def apart(a, b):
 def add_arm_limits(arms, window, k, side, unknowns, weights, work):
     """Add rows for the rotation vectors of shoulder and elbow, as those of wrists; derivatives by differences, since
     the upper arm's twist follows from the plane of the arm.
-
-    They are taken the way round that is nearer to that of the incoming motion: past 180° the shorter one is another.
     """
     i, step, limits = 4 * side, 1e-6, arms.limits[side]
     a, b, c, d = unknowns[i], unknowns[i + 1], unknowns[i + 2], unknowns[i + 3]

@@ -186,6 +186,8 @@ KEPT = 2048
 """Frames at most whose posed body is kept from step to step, 17 kB each: the arms do not move it."""
 PROJECTIONS = 50
 """Most projections by which a planted palm's place is brought within reach or out of the body."""
+GROUP_NEAR = 0.02
+"""Metres from the arms within which parts of the body are looked at."""
 GROUND_NEAR = 0.1
 """Body heights of an arm's lowest point above the ground under its elbows and wrists within which it is looked at."""
 LEGS_AND_TRUNK = 0.85
@@ -213,6 +215,7 @@ def solve_arms(
     *,
     palms: Sequence[Footplant] = (),
     free: bool = False,
+    same_body: bool = False,
     ground: Ground | None = None,
     frames: range | None = None,
     settings: ArmSettings = ARMS,
@@ -220,8 +223,10 @@ def solve_arms(
     """Return the target's motion with its arms out of its body and the ground, and the source's touches kept.
 
     source: kinematics of the source's motion at the same frames. palms: planted palms with their places; free: whether
-    these may move to where the motion has the palm. ground: of the target; None: none. frames: those that may change
-    (default: all).
+    these may move to where the motion has the palm. same_body: whether the motion is the source's, edited: arms change
+    only near planted palms and in the ground, they may be in the body as deep as they were, and palms on the ground
+    keep their places, but are as high as they lie on it. ground: of the target; None: none. frames: those that may
+    change (default: all).
     """
     frames = frame_span(frames, len(motion))
     for own, owner in ((motion, target), (source.motion, source_character)):
@@ -235,7 +240,9 @@ def solve_arms(
         return ArmsResult(motion, plants=plants)
     if free:
         plants = _at_mean_places(plants, motion, target, ground, settings)
-    stage = _ArmsStage(motion, target, source, source_character, plants, free, ground, frames, settings, arms)
+    stage = _ArmsStage(
+        motion, target, source, source_character, plants, free, ground, frames, settings, arms, same_body
+    )
     return stage.solve()
 
 
@@ -364,6 +371,11 @@ def _find_tables(target: Character):
     return arms, shell, surface.tables()
 
 
+def _as_points(arms):
+    """Return arms with points at the allowed distance of their spheres: of points, kernels tell the depth."""
+    return arms._replace(radii=np.zeros_like(arms.radii), allowed=arms.allowed + arms.radii[:, None])
+
+
 def stature(character: Character) -> float:
     """Return the height of a body from its legs and trunk, metres: crowns, hats and big heads do not count."""
     roles, skeleton = character.require_roles(), character.skeleton
@@ -384,7 +396,9 @@ def stature(character: Character) -> float:
 class _ArmsStage:
     """The data of one solve."""
 
-    def __init__(self, motion, target, source, character, palms, free, ground, frames, settings, tables) -> None:
+    def __init__(
+        self, motion, target, source, character, palms, free, ground, frames, settings, tables, same_body=False
+    ) -> None:
         self.motion, self.target, self.source, self.character = motion, target, source, character
         self.ground, self.frames, self.settings = ground, frames, settings
         self.arms, self.shell, self.tubes = tables
@@ -393,7 +407,7 @@ class _ArmsStage:
         self.kinematics = Kinematics(motion)
         self.fps = motion.fps
         self.touch = settings.touch / target.height**2
-        self.plants, self.free = list(palms), free
+        self.plants, self.free, self.same_body = list(palms), free, same_body
         self.palms = [
             (number, side)
             for number, plant in enumerate(palms)
@@ -436,6 +450,8 @@ class _ArmsStage:
             active[rows, side] = np.maximum(active[rows, side], share)
             rows = rows[share >= 1.0]
             places[rows, side], held[rows, side] = plant.place, True
+            if self.same_body:
+                continue
             if not self.hangs or (self.free and not self._rests(np.array([plant.place], float))[0]):
                 blocked[rows, side] = self._inside(side, plant.place, frames[rows])[0] > 0.0
         return places, held, blocked, active
@@ -469,10 +485,14 @@ class _ArmsStage:
         step = max(float(frames[1] - frames[0]), 1.0) / self.fps if len(frames) > 1 else 1.0
         kernel.settle_hinges(arms, rotations, float(np.exp(-step / settings.hinge_time)), window)
         self._add_ground(window)
-        own = _tables(self.character) if self.character.skin is not None else None
+        own = _tables(self.character) if self.same_body or self.character.skin is not None else None
         if own is not None:
-            # a source with a skin may be as deep inside its own body
-            window.spare[:] = self.statures[1] / self.statures[0] * self._clearance(own, self.source, frames, window)[1]
+            # a source with a skin may be as deep inside its own body; the same body may be with or without one
+            margin = GROUP_NEAR
+            if self.same_body:
+                own, margin = (_as_points(own[0]), *own[1:]), GROUP_NEAR + float(own[0].radii.max())
+            spare = self._clearance(own, self.source, frames, window, margin)[1]
+            window.spare[:] = self.statures[1] / self.statures[0] * spare
         clearance, _ = self._clearance((arms, self.shell), self.kinematics, frames, window)
         places, held, blocked, active = self._planted(frames)
         if self.source_tables is not None:
@@ -525,15 +545,20 @@ class _ArmsStage:
         )
         return window, clearance
 
-    def _clearance(self, tables, kinematics: Kinematics, frames: NDArray, window) -> tuple[NDArray, NDArray]:
-        """Return the least clearance (K,) of arms from the body, and that of the hands (K, 2, G), 0 at most, metres."""
+    def _clearance(
+        self, tables, kinematics: Kinematics, frames: NDArray, window, margin: float = GROUP_NEAR
+    ) -> tuple[NDArray, NDArray]:
+        """Return the least clearance (K,) of arms from the body, and that of the hands (K, 2, G), 0 at most, metres.
+
+        margin: metres; distance from the body within which it is looked at.
+        """
         from footplant.solve import _arms as kernel
 
         arms, shell = tables[:2]
         least, hands = np.empty(len(frames)), np.empty((len(frames), 2, len(GROUPS)))
         work = self._work() if kinematics is self.kinematics else kernel.new_work(1, shell, len(arms.sample_arms))
         kernel.least_clearance(
-            arms, shell, frames, kinematics.positions, kinematics.rotations, 0.02, window.spare, work, least, hands
+            arms, shell, frames, kinematics.positions, kinematics.rotations, margin, window.spare, work, least, hands
         )
         return least, hands
 
@@ -609,14 +634,10 @@ class _ArmsStage:
         planted = self._planted(np.arange(first, end))[3].any(axis=1)
         held = np.zeros(count, bool)
         held[np.flatnonzero(planted) // stride] = True
-        acts = (
-            self._far_from_body(base)
-            | (clearance < 0.0)
-            | (ground < 0.0)
-            | (base.goal_weights > 0.0).any(axis=1)
-            | (base.together > 0.0)
-            | held
-        )
+        acts = held | (ground < 0.0)
+        if not self.same_body:
+            touches = (base.goal_weights > 0.0).any(axis=1) | (base.together > 0.0)
+            acts |= self._far_from_body(base) | (clearance < 0.0) | touches
         if not acts.any():
             return ArmsResult(self.motion, plants=tuple(self.plants))
         local = np.array(self.motion.rotations)
@@ -668,7 +689,7 @@ class _ArmsStage:
         )  # fmt: skip
         # places that are free move to where the palms come to lie, out of the body
         blocked = (window.goal_weights > self.touch) & np.isfinite(window.robust)
-        moving = (window.normals.any(axis=2) | blocked) & self.free
+        moving = (window.normals.any(axis=2) & (self.free or self.same_body)) | (blocked & self.free)
         wrists, moved, peak = np.ascontiguousarray(window.chains[:, :, 2]), np.empty((count, 2, 3)), self._peak(stride)
         time = settings.smoothing * rate
         weights = kernel.Weights(
@@ -773,8 +794,12 @@ class _ArmsStage:
             rows, share = self.plants[number].active_rows(window.frames, self.fps)
             rows = rows[(share >= 1.0) & moving[rows, side]]
             if len(rows):
-                arm = window.chains[rows, side, 0], elbows[rows, side], found[rows, side]
-                place = _mean_place(*arm, self.settings.stretch)
+                if self.free:
+                    arm = window.chains[rows, side, 0], elbows[rows, side], found[rows, side]
+                    place = _mean_place(*arm, self.settings.stretch)
+                else:
+                    place = np.array(self.plants[number].place, float)
+                    place[1] = found[rows, side, 1].mean()
                 if np.isfinite(window.robust[rows, side]).any():
                     place, out = self._out_of_body(side, place, window.frames[rows])
                     window.robust[rows, side] = np.inf if out else window.robust[rows, side]
