@@ -422,6 +422,31 @@ def test_places_that_are_asked_for_are_kept_on_the_ground():
         assert np.linalg.norm(path - plant.place, axis=1).max() < 0.001
 
 
+def test_edited_arms_change_near_planted_palms_alone():
+    """Of the same body, arms inside it stay there, and palms keep their places as high as they lie."""
+    motion, ground, plants = leaning(0.04)
+    target = character("mannequin")
+    inside = np.array(motion.rotations)
+    # the frames without plants have an arm in the trunk
+    inside[:5] = standing("mannequin", 1.75, 5).rotations
+    motion = replace(motion, rotations=inside)
+    assert clearance(motion, "mannequin")[:5].max() < -0.005
+    own = [Kinematics(motion).point(plant.point)[30] for plant in plants]
+    plants = [plant.like(place=place + [0.03, -0.02, 0.0]) for plant, place in zip(plants, own)]
+    options = {"palms": plants, "same_body": True, "settings": ArmSettings(pad=0.1)}
+    found = solve_arms(motion, target, Kinematics(motion), target, **options)
+    assert np.array_equal(found.motion.rotations[:5], motion.rotations[:5])
+    assert np.abs(found.motion.rotations[20:40] - motion.rotations[20:40]).max() > 0.01
+    found = solve_arms(motion, target, Kinematics(motion), target, ground=ground, **options)
+    for plant, place in zip(plants, found.plants):
+        np.testing.assert_array_equal(np.asarray(place.place)[::2], np.asarray(plant.place)[::2])
+        assert place.place[1] > plant.place[1] + 0.01
+        off = Kinematics(found.motion).point(plant.point)[20:40] - place.place
+        assert np.linalg.norm(off[:, ::2], axis=1).max() < 0.001
+    for side in ("left", "right"):
+        assert lowest_of_hand(found.motion, side)[20:40].min() > -0.01
+
+
 def rows_of_hands(flat: float):
     """Return a function of unknowns that gives numbers, values and slopes of the rows of leaning arms: of all but those
     of the body, whose nearest samples change; and the window, the arms and the number of unknowns. flat: of `Weights`.
@@ -495,6 +520,45 @@ def test_turns_are_taken_the_way_round_that_is_nearer():
     np.testing.assert_allclose(arms_kernel.nearer_way(own, turn), -(np.pi + 0.05) * axis, atol=1e-9)
     # a straight elbow that bends far stays on its way
     assert arms_kernel.nearer_way((0.0, 2.0, 0.0), (0.0, -1e-9, 0.0)) == (0.0, 2.0, 0.0)
+
+
+def test_limits_of_a_hand_go_on_past_half_a_turn():
+    """A captured wrist far beyond its limits (3.1 radians) is asked for no more when it turns on past 180°."""
+    motion, target = standing("mannequin", 1.0), character("mannequin")
+    hand = target.require_roles()["right_hand"]
+    local, table = np.array(motion.rotations), limit_table(target, hand)
+    axis = np.array([-0.74, -0.25, 0.62]) / np.linalg.norm([-0.74, -0.25, 0.62])
+    local[:, hand] = rotation.multiply(
+        rotation.multiply(rotation.inverse(table[:4]), rotation.exp(3.1 * axis)), table[4:8]
+    )
+    tables = arms_module._tables(target)
+    assert tables is not None
+    stage = arms_module._ArmsStage(
+        replace(motion, rotations=local), target, Kinematics(motion), replace(target, skin=None), (), False, None,
+        range(FRAMES), ArmSettings(), tables,
+    )  # fmt: skip
+    window, _ = stage.window(np.arange(20, 23))
+    free = arms_kernel.WITH_HANDS
+    weights = arms_kernel.Weights(
+        np.ones(free), np.ones(free), np.ones(free), 1.0, 1.0, 10.0, 0.0, 0.3, 1.4, 1.0, 10.0, 10.0, 1.0, 0.2, 10.0
+    )
+    work = arms_kernel.new_work(3, stage.shell, len(stage.arms.sample_arms), free)
+
+    def rows(turn):
+        work.counts[:], work.arms[1, 27:30] = 0, turn
+        arms_kernel.add_wrist_limits(stage.arms, window, 0, 1, weights, work)
+        return work.counts[0], work.values[0].copy(), work.slopes[0].copy()
+
+    # the turn of the hand in its parent's frame
+    along = rotation.rotate(rotation.inverse(table[:4]), axis)
+    (before, short, _), (count, long, slopes) = (rows(angle * along) for angle in (0.02, 0.08))
+    assert count == before >= 3
+    assert np.abs(long[:count] - short[:count]).max() < 0.061
+    for unknown in range(3):
+        step = 1e-6 * np.eye(3)[unknown]
+        (_, up, _), (_, down, _) = rows(0.08 * along + step), rows(0.08 * along - step)
+        column = arms_kernel.UNKNOWNS + 3 + unknown
+        assert np.abs((up[:count] - down[:count]) / 2e-6 - slopes[:count, column]).max() < 1e-4
 
 
 def test_limits_hold_at_every_frame_where_a_shoulder_turns_past_half_a_turn():

@@ -10,11 +10,12 @@ import pytest
 
 import footplant
 from damage import DAMAGE, drifting, jittering, lifted, noisy_feet, stretched, swaying
-from footplant import Clip, samples
+from footplant import Clip, rotation, samples
 from footplant.cli import main
-from footplant.contacts.detection import find_contacts
+from footplant.contacts.detection import HANDS, find_contacts
 from footplant.edits.repair import repair
 from footplant.errors import MotionError, SkeletonError
+from footplant.feet.palms import without_idle_palms
 from footplant.feet.stances import find_skating_contacts
 from footplant.kinematics import Kinematics
 from footplant.motion import concatenate, rest_motion
@@ -191,6 +192,67 @@ def test_real_clips(shared, name):
     assert after.deviation.free_mean < 0.25
     assert after.jerk_ratio < 1.1
     assert after.share_under_2mm > 0.9
+
+
+# palms
+
+
+def planted_palms(solution: Solution) -> list:
+    """Return the planted palms of a repair, before and after."""
+    report = solution.report
+    return [(old, new) for old, new in zip(report.before.plants, report.after.plants) if new.point in HANDS]
+
+
+PALMS = {"deepmimic/humanoid3d_cartwheel.txt": 2, "deepmimic/humanoid3d_crawl.txt": 5, "bvh/cmu/13_33.bvh": 10}
+"""Clip → least number of palms on the ground, or on what they hold."""
+
+
+@pytest.mark.parametrize("name", PALMS)
+@pytest.mark.named("{name}")
+def test_planted_palms_stay(shared, name):
+    clip = footplant.load(shared / name)
+    solution = repair(clip)
+    palms, report = planted_palms(solution), solution.report
+    assert len(palms) >= PALMS[name]
+    assert max(old.drift for old, _ in palms) > 10.0
+    assert max(new.drift for _, new in palms) < 1.0
+    assert max(plant.drift for plant in report.after.plants) < 1.0
+    assert report.after.jerk_ratio < 1.05
+    assert report.after.peak_acceleration_ratio < 1.05
+    assert any("planted palm" in note for note in report.notes)
+    lead, fade = len(solution.motion) - report.after.frames, round(1.0 * clip.motion.fps)
+    far = np.ones(len(clip.motion), bool)
+    for _, new in palms:
+        far[max(new.start + lead - fade, 0) : new.end + lead + fade] = False
+    roles = clip.character.require_roles()
+    joints = [roles[f"{side}_{part}"] for side in ("left", "right") for part in ("upper_arm", "lower_arm", "hand")]
+    turned = rotation.angle(solution.motion.rotations[:, joints], clip.motion.rotations[:, joints])
+    assert not far.any() or np.degrees(turned[far]).max() < 0.2
+
+
+def test_palms_that_glide_are_put_where_they_are_on_average(shared):
+    clip = footplant.load(shared / "deepmimic" / "humanoid3d_crawl.txt")
+    bad = drifting(clip)
+    palms = planted_palms(repair(bad))
+    assert len(palms) >= 4
+    assert max(old.drift for old, _ in palms) > 15.0
+    assert max(new.drift for _, new in palms) < 1.0
+
+
+def test_palms_in_the_air_that_glide_with_the_body_are_not_held():
+    bad = drifting(samples.load("kick"))
+    assert any(plant.point in HANDS for plant in without_idle_palms(find_contacts(bad, hands=True), 1.7, bad).plants)
+    assert not planted_palms(repair(bad))
+
+
+def test_known_palms_are_held_and_missed_ones_named(shared):
+    clip = footplant.load(shared / "deepmimic" / "humanoid3d_cartwheel.txt")
+    known = find_contacts(clip, hands=True)
+    assert len(planted_palms(repair(clip, contacts=known))) == 2
+    # a hand that is planted before it arrives cannot stay at one place
+    early = tuple(replace(p, start=p.start - 30) if p.point == "left_palm" else p for p in known.plants)
+    solution = repair(clip, contacts=replace(known, plants=early))
+    assert any("left palm at frames 35–75 is not held: it drifts by" in note for note in solution.report.notes)
 
 
 # the command
