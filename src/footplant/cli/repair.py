@@ -26,7 +26,9 @@ def repair(
     slide: Annotated[
         float | None,
         typer.Option(
-            metavar="M/S", min=0.0, help="Feet near the floor below this speed count as planted (default: 0.35)."
+            metavar="M/S",
+            min=0.0,
+            help="Feet and palms near the floor below this speed count as planted (default: 0.35).",
         ),
     ] = None,
     lead_in: LeadInOption = "keep",
@@ -37,8 +39,9 @@ def repair(
 ) -> None:
     """Repair a clip: fix foot skating, floating and ground penetration with the least change.
 
-    Reports millimetres before and after. Only the feet, the legs and, slightly, the hips change. With --robot, FILE is
-    a robot's motion of any tool: joint ranges, speeds and self-collision are repaired as well.
+    Reports millimetres before and after. Only the feet, the legs, arms whose palms are planted and, slightly, the hips
+    change. With --robot, FILE is a robot's motion of any tool: joint ranges, speeds and self-collision are repaired as
+    well.
 
     Example: footplant repair sample:walk -o repaired.bvh
     """

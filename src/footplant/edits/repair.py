@@ -71,7 +71,7 @@ def repair(
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Return the clip's motion with feet that stay planted and do not penetrate the ground.
+    """Return the clip's motion with feet and palms that stay planted, and feet that do not penetrate the ground.
 
     ground: a level in metres, or any object with `height(places)`; None: estimated from the feet, or y = 0 if that is
     near. slide: speed in m/s below which a foot near the ground counts as planted; None: 0.2 body heights per second.
@@ -139,14 +139,14 @@ def _solve(
     if not isinstance(ground, InterpolatedGround | LoweredGround):
         # jitter can put a detected footplant below the ground
         plants = raised_to_ground(plants, ground)
-    problem, every = Problem(motion, character, (*plants, *palms)), range(len(motion))
+    arms = partial(_arms, character=character, source=motion, ground=ground, palms=palms)
+    # shoulders come within reach of palms that lie on the ground: for lower ones, arms bend when hands leave it
+    lying = arms(motion).plants if palms else palms
+    problem, every = Problem(motion, character, (*plants, *lying)), range(len(motion))
     if can_plant(character):
         # a skin that is in the ground in the clip stays so: what counts are the points of the sole
         problem = replace(problem, character=replace(character, skin=None))
-        return solve_planted(
-            problem, plants, ground, every, palms=palms, allowed=allowed, progress=progress,
-            arms=partial(_arms, character=character, source=motion, ground=ground, palms=palms),
-        )  # fmt: skip
+        return solve_planted(problem, plants, ground, every, palms=lying, allowed=allowed, progress=progress, arms=arms)
     method = Hierarchical(ik=editing_ik(motion, character), further=EXTRA_LEVELS)
     laid = problem.on(flatten_toes(motion, character, plants, ground))
     return solve_soles(method, laid, Soles(plants, ground, allowed, motion), every, progress)
@@ -220,11 +220,9 @@ def _summary(before: Quality, after: Quality) -> list[str]:
     if palms:
         was, now = np.max(palms, axis=0)
         notes.append(f"{counted(len(palms), 'planted palm')} drifted by up to {was:.1f} mm; now {now:.1f} mm")
-    notes += [
-        f"the {plant.point.replace('_', ' ')} at frames {plant.start}–{plant.end - 1} is not held: "
-        f"it drifts by {plant.drift:.1f} mm"
-        for plant in after.plants
-        if plant.point in HANDS and plant.drift > SETTINGS.told
-    ]
+    for plant in after.plants:
+        if plant.point in HANDS and plant.drift > SETTINGS.told:
+            palm, frames = plant.point.replace("_", " "), f"{plant.start}–{plant.end - 1}"
+            notes.append(f"the {palm} at frames {frames} still drifts by {plant.drift:.1f} mm")
     deep = (before.penetration_worst or 0.0, after.penetration_worst or 0.0)
     return [*notes, f"ground penetration was up to {deep[0]:.1f} mm; now {deep[1]:.1f} mm"]
