@@ -522,6 +522,16 @@ def test_turns_are_taken_the_way_round_that_is_nearer():
     assert arms_kernel.nearer_way((0.0, 2.0, 0.0), (0.0, -1e-9, 0.0)) == (0.0, 2.0, 0.0)
 
 
+def turned_stage(motion: Motion, local: np.ndarray, target: Character):
+    """Return the stage of arms of a motion with other rotations (F, J, 4), whose source is the motion as it was."""
+    tables = arms_module._tables(target)
+    assert tables is not None
+    return arms_module._ArmsStage(
+        replace(motion, rotations=local), target, Kinematics(motion), replace(target, skin=None), (), False, None,
+        range(FRAMES), ArmSettings(), tables,
+    )  # fmt: skip
+
+
 def test_limits_of_a_hand_go_on_past_half_a_turn():
     """A captured wrist far beyond its limits (3.1 radians) is asked for no more when it turns on past 180°."""
     motion, target = standing("mannequin", 1.0), character("mannequin")
@@ -531,12 +541,7 @@ def test_limits_of_a_hand_go_on_past_half_a_turn():
     local[:, hand] = rotation.multiply(
         rotation.multiply(rotation.inverse(table[:4]), rotation.exp(3.1 * axis)), table[4:8]
     )
-    tables = arms_module._tables(target)
-    assert tables is not None
-    stage = arms_module._ArmsStage(
-        replace(motion, rotations=local), target, Kinematics(motion), replace(target, skin=None), (), False, None,
-        range(FRAMES), ArmSettings(), tables,
-    )  # fmt: skip
+    stage = turned_stage(motion, local, target)
     window, _ = stage.window(np.arange(20, 23))
     free = arms_kernel.WITH_HANDS
     weights = arms_kernel.Weights(
@@ -585,12 +590,7 @@ def test_rows_of_a_shoulder_past_half_a_turn_have_their_derivatives():
     local, table = np.array(motion.rotations), limit_table(target, joint)
     turn = rotation.exp(3.1 * np.array([-0.74, -0.25, 0.62]) / np.linalg.norm([-0.74, -0.25, 0.62]))
     local[:, joint] = rotation.multiply(rotation.multiply(rotation.inverse(table[:4]), turn), table[4:8])
-    tables = arms_module._tables(target)
-    assert tables is not None
-    stage = arms_module._ArmsStage(
-        replace(motion, rotations=local), target, Kinematics(motion), replace(target, skin=None), (), False, None,
-        range(FRAMES), ArmSettings(), tables,
-    )  # fmt: skip
+    stage = turned_stage(motion, local, target)
     window, _ = stage.window(np.arange(20, 23))
     weights = arms_kernel.Weights(
         np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 10.0, 0.0, 0.3, 1.4, 1.0, 10.0, 10.0, 1.0, 0.2, 10.0

@@ -8,7 +8,7 @@ import { Cast } from "./cast";
 import { CrowdFrames } from "./crowd_frames";
 import { Handles } from "./overlay";
 import type { Stage } from "./stage";
-import { disposeAll, makeTerrain } from "./world";
+import { disposeAll, replaceTerrain } from "./world";
 
 const FIGURE = 0xb9bdc6;
 const [MET, MISSED, HELD, CHOSEN, RING] = [0x93d38a, 0xff7a66, 0x8a9099, 0xffc04d, 0x5f6b7c];
@@ -132,15 +132,7 @@ export class CrowdView {
     const name = store.crowd.peek()?.ground;
     if (ground && name !== this.ground) this.stayAbove(ground);
     this.ground = name;
-    if (this.terrain) {
-      this.stage.scene.remove(this.terrain);
-      disposeAll(this.terrain);
-      this.terrain = null;
-    }
-    if (ground) {
-      this.terrain = makeTerrain(ground, this.stage.software);
-      this.stage.scene.add(this.terrain);
-    }
+    this.terrain = replaceTerrain(this.stage.scene, this.terrain, ground, this.stage.software);
     this.stage.change();
   }
 

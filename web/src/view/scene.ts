@@ -12,7 +12,7 @@ import { Handles, Holds, Trails } from "./overlay";
 import { Stage } from "./stage";
 import { isPiece, knob, type Side } from "./pieces";
 import { Way } from "./way";
-import { disposeAll, makeObject, makeTerrain } from "./world";
+import { disposeAll, makeObject, replaceTerrain } from "./world";
 
 const FIGURE = 0xb9bdc6;
 const OTHER = 0xd98cf0;
@@ -146,15 +146,7 @@ export class Theatre {
   }
 
   private setGround(ground: GroundData | null): void {
-    if (this.terrain) {
-      this.stage.scene.remove(this.terrain);
-      disposeAll(this.terrain);
-      this.terrain = null;
-    }
-    if (ground) {
-      this.terrain = makeTerrain(ground, this.stage.software);
-      this.stage.scene.add(this.terrain);
-    }
+    this.terrain = replaceTerrain(this.stage.scene, this.terrain, ground, this.stage.software);
     this.pose();
   }
 

@@ -108,6 +108,19 @@ export const NEW_OBJECTS: Record<SceneObject["kind"], [number, number, number]> 
   doorway: [1.1, 1.55, 0.2],
 };
 
+/** Shows another ground, or none, in place of the one that a scene has. */
+export function replaceTerrain(
+  scene: THREE.Scene, known: THREE.Mesh | null, ground: GroundData | null, plain: boolean,
+): THREE.Mesh | null {
+  if (known) {
+    scene.remove(known);
+    disposeAll(known);
+  }
+  const terrain = ground && makeTerrain(ground, plain);
+  if (terrain) scene.add(terrain);
+  return terrain;
+}
+
 export function disposeAll(object: THREE.Object3D): void {
   object.traverse((part) => {
     if (part instanceof THREE.Mesh) {
