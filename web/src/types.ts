@@ -309,7 +309,7 @@ export interface CrowdActor {
   character: Character;
 }
 
-/** Who is in a crowd, and what its messages may name. */
+/** The actors of a crowd, and what its messages may name. */
 export interface Crowd {
   is: "crowd";
   scene: string;

@@ -50,9 +50,9 @@ CELLS_MOVING = 56
 AROUND = 4.0
 """Metres around the characters for which the ground is drawn."""
 NEAR_EDGE = 1.5
-"""Metres from its edge from which it is drawn anew around who has come there."""
+"""Metres from its edge; an actor that comes nearer has it drawn again around itself."""
 FARTHEST_DRAWN = 40.0
-"""Metres from the origin beyond which no ground is drawn, so that who walks far does not make its cells coarse."""
+"""Metres from the origin beyond which no ground is drawn, so that an actor far away does not make its cells coarse."""
 MET_TURN = np.radians(0.1)
 """Radians of an orientation that may be left when it counts as met."""
 
@@ -168,11 +168,11 @@ class CrowdPlayer(Performance):
     def answer(self, data: bytes, host: str, port: int) -> None:
         """Tell the page what became of the message of a number."""
         address, arguments = self._asked.pop(port, ("", ()))
-        for told, values in osc.decode(data):
-            if told == "/crowd/ok":
+        for verdict, values in osc.decode(data):
+            if verdict == "/crowd/ok":
                 self._note(address, arguments)
-            wrong = str(values[1]) if told == "/crowd/error" else ""
-            found = list(values[1:]) if told == "/crowd/answer" else []
+            wrong = str(values[1]) if verdict == "/crowd/error" else ""
+            found = list(values[1:]) if verdict == "/crowd/answer" else []
             self._send({"is": "answer", "number": port, "address": address, "wrong": wrong, "values": found})
 
     def _note(self, address: str, arguments: tuple[Any, ...]) -> None:
@@ -213,7 +213,7 @@ class CrowdPlayer(Performance):
         self._shown.append(time.perf_counter())
 
     def _send_roster(self, *, force: bool = False) -> None:
-        """Send who is there where that has changed, and skins that the page does not have."""
+        """Send the list of actors where it has changed, and skins that the page does not have."""
         actors = self.crowd.scene.actors
         key = tuple((name, number, id(actors[number].character)) for name, number in self.changes.actors.items())
         if self._roster == key and not force:

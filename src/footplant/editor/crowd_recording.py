@@ -56,7 +56,7 @@ class CrowdRecording:
     def clips(self) -> list[Clip]:
         """Return a clip of each actor of the last frame, all of the same length.
 
-        Who came later, or got another body, stands still before. Frames that were left out are interpolated.
+        An actor that came later, or got another body, stands still before. Frames that were left out are interpolated.
         """
         if len(self._frames) < FEWEST:
             raise MotionError(f"expected at least {FEWEST} frames to keep, got {len(self._frames)}")

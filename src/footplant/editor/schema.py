@@ -277,7 +277,7 @@ Crowd = TypedDict("Crowd", {
     "is": Literal["crowd"], "scene": str, "fps": float, "actors": list[CrowdActor], "bodies": list[str],
     "motions": list[str], "grounds": list[str], "ground": str, "level": bool, "apart": bool,
 })  # fmt: skip
-Crowd.__doc__ = "Who is in a crowd, and what its messages may name."
+Crowd.__doc__ = "The actors of a crowd, and what its messages may name."
 
 
 class CrowdStanding(TypedDict):

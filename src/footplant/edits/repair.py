@@ -55,7 +55,7 @@ class RepairSettings:
     """Factor of the clip's peak acceleration and jerk above which limbs are smoothed and feet planted again. Without
     it, noise of planted feet is left in nearly straight knees: a slow idle (vrma) accelerates 6.6 times as much as the
     clip. At 1, clean samples change by half a millimetre more."""
-    told: float = 1.0
+    reported: float = 1.0
     """Millimetres; a planted palm that drifts by more in the result is named in the report."""
 
 
@@ -221,7 +221,7 @@ def _summary(before: Quality, after: Quality) -> list[str]:
         was, now = np.max(palms, axis=0)
         notes.append(f"{counted(len(palms), 'planted palm')} drifted by up to {was:.1f} mm; now {now:.1f} mm")
     for plant in after.plants:
-        if plant.point in HANDS and plant.drift > SETTINGS.told:
+        if plant.point in HANDS and plant.drift > SETTINGS.reported:
             palm, frames = plant.point.replace("_", " "), f"{plant.start}–{plant.end - 1}"
             notes.append(f"the {palm} at frames {frames} still drifts by {plant.drift:.1f} mm")
     deep = (before.penetration_worst or 0.0, after.penetration_worst or 0.0)

@@ -250,7 +250,7 @@ class Carried:
         return self.to_frame(now[0][surface] + rotation.rotate(now[1][surface], own))
 
     def _refresh(self, root: NDArray) -> None:
-        """Sample a surface anew where the character has left what was sampled of it."""
+        """Sample a surface again where the character has left what was sampled of it."""
         at, left = self.to_world(root), False
         for surface, base in enumerate(self._bases):
             place = self._local(self._now, surface, at)[::2]

@@ -47,7 +47,7 @@ class SharedGround:
     """The ground of all characters of one world."""
 
     ground: Ground | MovingGround | None = None
-    """None until the first pose of the first character has told where it begins."""
+    """None until the first pose of the first character has shown where it begins."""
     begun: float | None = None
     """Seconds on the clock of the characters at which a ground that moves by itself began to."""
     tracked: NDArray | None = None

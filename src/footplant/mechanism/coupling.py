@@ -37,7 +37,7 @@ class Coupling:
 
     @cached_property
     def stays(self) -> NDArray:
-        """Return which joints (D,), bool, have one angle for ever."""
+        """Return which joints (D,), bool, never turn."""
         return self.multipliers == 0.0
 
     @cached_property
