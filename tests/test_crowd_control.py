@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 import time
@@ -436,6 +437,20 @@ def test_a_flood_is_refused_and_the_crowd_goes_on():
     assert sum("waiting" in str(answer.arguments[-1]) for answer in answers) == 400 - MOST_WAITING
     assert control.applied == MOST_WAITING
     assert len(crowd.present()) == 2 + MOST_WAITING // 2
+
+
+def test_a_flood_is_logged_in_few_lines():
+    lines = []
+    control = CrowdControl(Crowd(standing()), log=lines.append)
+    for frame in range(61):
+        for _ in range(3):
+            control.feed(osc.encode("/crowd/speed", "nobody", 1.0))
+        control.begin(frame / FPS)
+    control.close()
+    assert all("refused" in line for line in lines[:5])
+    assert len(lines) <= 5 + 5 * 60 / FPS
+    left_out = [int(found[1]) for line in lines if (found := re.search(r"\((\d+) before it were not logged", line))]
+    assert 0.9 * 3 * 61 < len(lines) + sum(left_out) <= 3 * 61
 
 
 def test_there_are_at_most_so_many_actors_and_goals(monkeypatch):

@@ -50,7 +50,7 @@ CHANGES_A_FRAME = 0.003
 """Seconds of the processor within a frame from which further changes wait for the next one: 60 goals that come at once
 are there after 12 frames instead of holding up one frame by 30 ms."""
 LINES_A_SECOND = 5.0
-"""Lines of the log that messages may cause."""
+"""Lines of the log that messages may cause; as many at once."""
 
 Sender = tuple[str, int]
 Answer = Callable[[bytes, str, int], None]
@@ -148,7 +148,7 @@ class CrowdControl:
         self.applied = 0
         self.refused = 0
         self._answer, self._log = answer, log
-        self._lines, self._logged_at, self._unlogged = 0.0, 0.0, 0
+        self._lines, self._logged_at, self._unlogged = LINES_A_SECOND, 0.0, 0
         self._waiting: deque[_Message] = deque()
         self._pool = ThreadPoolExecutor(1, "crowd")
         self._job: tuple[_Message, Future, Callable[[Any], None]] | None = None
@@ -285,7 +285,8 @@ class CrowdControl:
             self._unlogged += 1
             return
         self._lines -= 1.0
-        self._log(line)
+        left_out, self._unlogged = self._unlogged, 0
+        self._log(f"{line} ({left_out} before it were not logged)" if left_out else line)
 
     def _aim(self, arguments: _Arguments):
         goals = self._goals_of(arguments)
