@@ -1,4 +1,4 @@
-"""Draw docs/stance.gif: one stance of a walk on the source, with rotations copied, and retargeted; below, the foot.
+"""Draw docs/stance.gif: one stance of a walk on the source, on two characters copied and retargeted; below, the foot.
 
 The page that `footplant retarget --report x.html` writes, photographed in a headless browser. Above, the camera goes
 along; below it stands still, so that a foot that slides is seen to slide. Needs Chromium and playwright:
@@ -22,7 +22,7 @@ from footplant.plot import player
 
 OUT = Path(__file__).resolve().parent / "stance.gif"
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-WIDTH, BODY, FOOT = 900, 300, 200
+WIDTH, BODY, FOOT = 1100, 280, 220
 """Pixels: width of the picture, height of the row of bodies, height of the row of feet."""
 STEP = 5
 """Frames from one picture to the next; the walk has 120 a second."""
@@ -39,6 +39,8 @@ STYLE = """
 .label button { font-size: 13px !important; white-space: nowrap; flex-wrap: nowrap !important; border: 0 !important; }
 .label button small:first-of-type { display: none; }
 .label button small { font-size: 13px !important; }
+.label button { display: grid !important; grid-template-columns: auto auto; }
+.label button small { grid-column: 2; }
 """
 
 
@@ -77,14 +79,20 @@ def shared_palette(pictures: list[Image.Image]) -> Image.Image:
 def main() -> None:
     """Retarget, photograph, and put the rows below each other."""
     clip = footplant.load("sample:walk")
-    result = footplant.retarget(clip, "sample:sally", keep_footsteps=True)
-    stance = next(p for p in footplant.contacts(clip).plants if p.point == "left_ball" and p.start > 100)
+    tall = footplant.retarget(clip, "sample:sally", keep_footsteps=True)
+    fat = footplant.retarget(clip, "sample:blubby")
+    scenes = [player.result_scene(result) for result in (tall, fat)]
+    shown = (*scenes[0].figures, *scenes[1].figures[1:])
+    eyes = []
+    for result in (tall, fat):
+        stance = next(p for p in footplant.contacts(result).plants if p.point == "left_ball" and p.start > 100)
+        x, y, z = stance.place.tolist()
+        eyes.append([[x + 0.95, y + 0.24, z + 0.02], [x, y + 0.04, z - 0.06]])
     frames = range(stance.start - 24, stance.end + 12, STEP)
-    x, y, z = stance.place.tolist()
-    eye = [[x + 0.95, y + 0.24, z + 0.02], [x, y + 0.07, z - 0.06]]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         path = player.write_page(
-            Path(folder) / "page.html", player.motion_page([player.result_scene(result)], "walk", compact=True)
+            Path(folder) / "page.html",
+            player.motion_page([player.Scene("walk", shown, tall.report)], "walk", compact=True),
         )
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         page = browser.new_context(viewport={"width": WIDTH, "height": BODY}, offline=True).new_page()
@@ -92,9 +100,13 @@ def main() -> None:
         page.wait_for_selector("canvas.viewport")
         page.add_style_tag(content=STYLE)
         time.sleep(2.0)
+        page.add_style_tag(content=".label { visibility: hidden; }")
         bodies = photograph(page, BODY, frames, None)
-        page.add_style_tag(content=".label { display: none !important; }")
-        feet = photograph(page, FOOT, frames, eye)
+        page.add_style_tag(content=".label { visibility: visible; }")
+        feet = photograph(page, FOOT, frames, eyes[0])
+        left = WIDTH * len(scenes[0].figures) // len(shown)
+        for whole, right in zip(feet, photograph(page, FOOT, frames, eyes[1]), strict=True):
+            whole.paste(right.crop((left, 0, WIDTH, FOOT)), (left, 0))
         browser.close()
     pictures = []
     for body, foot in zip(bodies, feet, strict=True):

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import footplant
 from footplant.cli import main
+from footplant.quality.fidelity import fidelity
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,3 +63,17 @@ def test_block_runs(number, folder, monkeypatch, capsys):
         said = capsys.readouterr()
         assert code == 0, f"{command}: {said.err}"
         assert said.out
+
+
+def test_the_picture_shows_what_the_text_says():
+    """Sliding by 95 mm when copied, arms in a fat body; none of both when retargeted."""
+    slides = int(re.search(r"slides by (\d+) mm", TEXT).group(1))
+    tall = footplant.retarget("sample:walk", "sample:sally", keep_footsteps=True)
+    assert round(tall.report.before.worst_plant.drift) == slides
+    fat = footplant.retarget("sample:walk", "sample:blubby")
+    for result in (tall, fat):
+        assert result.report.after.worst_plant.drift < 0.01
+    source, copied, solved = ((clip.motion, clip.character) for clip in (fat.source, fat.unsolved, fat.clip))
+    deep = [fidelity(source, made).arm_in_torso_mm for made in (copied, solved)]
+    assert deep[0] > 100.0
+    assert deep[1] < 1.0
