@@ -256,3 +256,16 @@ def test_contacts_across_the_seam_end_as_those_where_the_loop_starts(monkeypatch
     assert [(plant.point, plant.start, plant.end) for plant in found.plants] == [
         ("left_ball", 60, 80), ("right_ball", 0, 25),
     ]  # fmt: skip
+
+
+def test_a_stance_in_which_a_whole_clip_loops_is_one_contact(monkeypatch):
+    """Not one up to the seam and another one from it, at another place."""
+    from footplant.blending import loops
+    from footplant.contacts.detection import Contacts, Plant
+    from footplant.geometry import Plane
+
+    clip = footplant.load("sample:walk")
+    plants = tuple(Plant("left_ball", start, end, np.zeros(3)) for start, end in [(0, 10), (90, 101)])
+    monkeypatch.setattr(loops, "contacts_of", lambda _: Contacts(plants, ("left_ball",), 101, 60.0, Plane()))
+    found = loops.loop_contacts(clip, 0.0, 100 / 60)
+    assert [(plant.start, plant.end) for plant in found.plants] == [(90, 110)]

@@ -262,3 +262,28 @@ def test_a_file_with_bent_toes_says_so_and_has_its_ball_on_the_ground(tmp_path):
     assert sum("taken for straight" in note for note in bent.notes) == 1
     balls = [Kinematics(c.motion).point(c.character.contacts["left_ball"]) for c in (usual, bent)]
     assert np.abs(balls[1] - balls[0]).max() < 0.015
+
+
+def test_thighs_that_hang_on_the_spine_show_the_hips_by_where_they_are():
+    """As 3ds Max's Biped writes them: children of a vertebra, with offsets that move them along with the pelvis."""
+    leaning = np.zeros((30, len(SKELETON) + 1, 3))
+    first = ROLES.joints["spine"][0]
+    leaning[:, 1 + first] = [0.1, 0.2, 0.15]
+    written = along_x(rest_motion(SKELETON, 30) + leaning)
+    skeleton, (places, turns) = written.skeleton, written.skeleton.posed(written.rotations)
+    parents, rotations = np.array(skeleton.parents), np.array(written.rotations)
+    offsets = np.repeat(skeleton.offsets[None], 30, axis=0)
+    for role in ("left_upper_leg", "right_upper_leg"):
+        thigh = ROLES[role]
+        parents[thigh] = first
+        back = rotation.inverse(turns[:, first])
+        offsets[:, thigh] = rotation.rotate(back, places[:, thigh] - places[:, first])
+        rotations[:, thigh] = rotation.multiply(back, turns[:, thigh])
+    hung = Skeleton(skeleton.names, parents, skeleton.offsets)
+    roles = humanoid.with_reference(hung, ROLES, rotations, offsets)
+    world = hung.posed(humanoid.reference_pose(hung, roles))[1][ROLES["hips"]]
+    # the pelvis of these frames is level and looks ahead
+    assert np.degrees(rotation.angle(world, turns[0, ROLES["hips"]])) < 0.1
+    unmoved = humanoid.with_reference(hung, ROLES, rotations)
+    world = hung.posed(humanoid.reference_pose(hung, unmoved))[1][ROLES["hips"]]
+    assert np.degrees(rotation.angle(world, turns[0, ROLES["hips"]])) > 5.0

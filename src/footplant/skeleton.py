@@ -212,18 +212,19 @@ class Skeleton:
         positions, rotations = self.posed(self.rest)
         return frozen(positions), frozen(rotations)
 
-    def posed(self, local: NDArray) -> tuple[NDArray, NDArray]:
+    def posed(self, local: NDArray, offsets: NDArray | None = None) -> tuple[NDArray, NDArray]:
         """Return world positions (…, J, 3), metres, and rotations (…, J, 4) of poses (…, J, 4), the root at rest.
 
-        For a few poses; `Kinematics` is faster for whole motions.
+        offsets: (…, J, 3) of bones that move. For a few poses; `Kinematics` is faster for whole motions.
         """
         rotations = np.array(all_finite(real_array(local, "rotations", SkeletonError), "rotations", SkeletonError))
         if rotations.shape[-2:] != (len(self), 4):
             raise SkeletonError(f"expected rotations of shape (…, {len(self)}, 4), got {rotations.shape}")
-        positions = np.array(np.broadcast_to(self.offsets, (*rotations.shape[:-1], 3)))
+        bones = self.offsets if offsets is None else offsets
+        positions = np.array(np.broadcast_to(bones, (*rotations.shape[:-1], 3)))
         for joints in self.levels:
             above = rotations[..., self.parents[joints], :]
-            moved = rotation.rotate(above, self.offsets[joints])
+            moved = rotation.rotate(above, bones[..., joints, :])
             positions[..., joints, :] = positions[..., self.parents[joints], :] + moved
             rotations[..., joints, :] = rotation.multiply(above, rotations[..., joints, :])
         return positions, rotations

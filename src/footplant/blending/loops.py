@@ -127,7 +127,7 @@ def loop_contacts(clip: Clip, start: float, stop: float) -> Contacts | None:
             # a foot that never leaves the floor
             begins, ends = start, stop
             across.add(plant.point)
-        elif not start - 1e-6 <= begins < stop - 1e-6:
+        elif not start + 1e-6 < begins < stop - 1e-6:
             continue
         elif ends >= stop - 1e-6:
             ends = max(ends_of.get(plant.point, start) + cycle, stop)
@@ -137,7 +137,7 @@ def loop_contacts(clip: Clip, start: float, stop: float) -> Contacts | None:
     plants += [
         (plant, start, ends)
         for plant, begins, ends in spans
-        if plant.point not in across and begins < start - 1e-6 and ends >= start + 1.0 / fps
+        if plant.point not in across and begins <= start + 1e-6 and ends >= start + 1.0 / fps
     ]
     found = [
         replace(plant, start=max(round((begins - start) * fps), 0), end=round((ends - start) * fps) + 1)

@@ -94,23 +94,27 @@ def _cached(skeleton: Skeleton, roles: Roles) -> tuple[Roles, NDArray, NDArray, 
         roles.require_fit(skeleton)
         pose = roles.reference
         if pose is None:
-            pose = _straighten(skeleton, roles, skeleton.rest)
+            pose = _straighten(Alignment(skeleton, roles, *skeleton.posed(skeleton.rest), None))
         cached = _CACHE[skeleton] = (roles, pose, *skeleton.posed(pose))
     return cached
 
 
-def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Roles:
+def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike, offsets: ArrayLike | None = None) -> Roles:
     """Return the roles with the reference pose found from a motion, if the rest pose is not a standing pose.
 
     rotations: (F, J, 4) local rotations of some frames, y up; the frame with the best standing score is aligned.
+    offsets: (F, J, 3), metres, if bones move: thighs that hang on the spine, as in 3ds Max's Biped, move with the
+    pelvis, and only where they are in that frame is the line of the hips.
     """
     roles.require_fit(skeleton)
     frames = shaped(rotations, ("F", len(skeleton), 4), "rotations", SkeletonError)
-    frames = frames[:: max(1, len(frames) // SETTINGS.most_frames)]
+    bones = None if offsets is None else shaped(offsets, (len(frames), len(skeleton), 3), "offsets", SkeletonError)
+    step = max(1, len(frames) // SETTINGS.most_frames)
+    frames, bones = frames[::step], None if bones is None else bones[::step]
     rest = _rest_standing_score(SkeletonKey(skeleton), RolesKey(roles))
     if rest >= SETTINGS.standing_score or len(frames) == 0:
         return roles
-    positions, world_rotations = skeleton.posed(frames)
+    positions, world_rotations = skeleton.posed(frames, bones)
     scores = (
         standing_score(roles, positions)
         * np.clip(trunk(roles, positions)[:, 1], 0.1, 1.0)
@@ -120,7 +124,8 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
     if scores[best] <= rest:
         return roles
     evidence = MotionEvidence(_hinges(roles, positions, world_rotations), _slopes(roles, positions))
-    return replace(roles, reference=_straighten(skeleton, roles, frames[best], evidence))
+    aligned = Alignment(skeleton, roles, positions[best], world_rotations[best], evidence)
+    return replace(roles, reference=_straighten(aligned))
 
 
 def with_straight_toes(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> tuple[Roles, tuple[str, ...]]:
@@ -247,12 +252,11 @@ def _slopes(roles: Roles, positions: NDArray) -> dict[str, float]:
     return found
 
 
-def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray, evidence: MotionEvidence | None = None) -> NDArray:
+def _straighten(start: Alignment) -> NDArray:
     """Return local rotations (J, 4) of the reference pose, starting from an approximately standing pose."""
-    positions, world_rotations = skeleton.posed(start)
-    world = rotation.multiply(Alignment(skeleton, roles, positions, world_rotations, evidence).turns(), world_rotations)
+    world, parents = rotation.multiply(start.turns(), start.rotations), start.skeleton.parents[1:]
     local = np.array(world)
-    local[1:] = rotation.multiply(rotation.inverse(world[skeleton.parents[1:]]), world[1:])
+    local[1:] = rotation.multiply(rotation.inverse(world[parents]), world[1:])
     return rotation.normalize(local)
 
 

@@ -107,9 +107,10 @@ def clip_from_raw(
     turn = np.array(conversion.turn)
     motion = _convert(motion, conversion.scale, turn)
     if roles is not None:
-        roles = humanoid.with_reference(motion.skeleton, roles, _some_frames(motion).rotations)
+        some = _some_frames(motion)
+        roles = humanoid.with_reference(motion.skeleton, roles, some.rotations, some.offsets)
         if raw.takes and raw.skin is None:
-            roles, bent = humanoid.with_straight_toes(motion.skeleton, roles, _some_frames(motion).rotations)
+            roles, bent = humanoid.with_straight_toes(motion.skeleton, roles, some.rotations)
             notes += [f"{toes} is bent in nearly all frames: taken for straight" for toes in bent]
             roles, turned = _with_head_ahead(motion, roles)
             if (angle := math.degrees(turned)) > SETTINGS.visible_turn:
