@@ -207,6 +207,19 @@ def test_lost_contacts_are_counted():
     assert quality.timing_error is None
 
 
+def test_palms_are_looked_for_where_they_are_expected(shared):
+    clip = footplant.load(shared / "deepmimic" / "humanoid3d_cartwheel.txt")
+    known = find_contacts(clip, hands=True)
+    palms = [plant for plant in known.plants if plant.point.endswith("palm")]
+    assert palms
+    assert measure(clip, contacts=known, against=clip).lost_plants == 0
+    assert [plant.point for plant in measure(clip).plants if plant.point.endswith("palm")] == []
+    for against in (None, clip, (clip.motion, clip.character)):
+        found = measure(clip, against=against, hands=True)
+        assert sum(plant.point.endswith("palm") for plant in found.plants) == len(palms)
+        assert found.lost_plants in (None, 0)
+
+
 def test_a_source_with_another_frame_rate_is_resampled():
     clip = samples.load("walk")
     slow = clip.motion.resample(30.0)

@@ -80,6 +80,7 @@ def measure(
         ),
     ] = None,
     ground_file: GroundFileOptions,
+    hands: Annotated[bool, typer.Option("--hands", help="Include palms that rest on something.")] = False,
     robot: RobotFile = None,
     reading: ReadOptions,
     verbose: Verbose = False,
@@ -103,6 +104,8 @@ def measure(
     if robot is not None:
         if ground is not None:
             raise FormatError("expected no --ground with --robot: robots are measured on level ground")
+        if hands:
+            raise FormatError("expected no --hands with --robot: only feet of robots are measured")
         measure_robot_file(file, robot, reading, json, against)
         return
     clip = load_clip(file, reading, humanoid=True, frames=True)
@@ -115,7 +118,7 @@ def measure(
         found, ground = _ground_of(clip, notes)
     await_kernels()
     with working("measuring"):
-        quality = judge(clip, against=source, fidelity="skin", ground=found)
+        quality = judge(clip, against=source, fidelity="skin", ground=found, hands=hands)
     report = quality.to_dict()
     if json:
         print_json({"file": file, "name": clip.name, "against": against, "ground": ground, "notes": notes} | report)

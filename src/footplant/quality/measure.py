@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import humanoid
 from footplant.checks import real_array
 from footplant.clip import Clip
-from footplant.contacts.detection import Contacts, Plant, find_contacts, known_contacts
+from footplant.contacts.detection import HANDS, TOES, Contacts, Plant, find_contacts, known_contacts
 from footplant.contacts.ground import Ground, as_ground
 from footplant.contacts.moving_ground import MovingGround
 from footplant.contacts.settings import StillnessSettings
@@ -184,6 +184,7 @@ def measure(
     ground: Ground | float | None = None,
     constraints: Sequence[tuple[str, ArrayLike]] = (),
     fidelity: Depth | None = None,
+    hands: bool = False,
 ) -> Quality:
     """Measure a motion (or a clip), alone or `against` a source: a clip or (motion, character[, contacts]).
 
@@ -192,7 +193,8 @@ def measure(
     level in metres or has `height(places)`; by default it is estimated from the contacts (the source's, for the
     source). On one that moves (`contacts.moving_ground`) everything is measured in its frame. `constraints` are (name,
     residuals (F,) or (F, k) in metres). fidelity: "joints" or "skin" compares it with the source by
-    `quality.fidelity.fidelity` too, by its joints alone or with its posed skin.
+    `quality.fidelity.fidelity` too, by its joints alone or with its posed skin. hands: palms that rest on something are
+    contacts, too, where contacts are not given.
     """
     if isinstance(motion, Clip):
         motion, character = motion.motion, character or motion.character
@@ -200,6 +202,11 @@ def measure(
         raise MotionError("expected a clip, or a motion and its character")
     if isinstance(ground, MovingGround):
         motion, ground = ground.relative(motion), ground.base
+    if hands and contacts is None and against is None:
+        contacts = find_contacts((motion, character), ground=ground, hands=True)
+    elif hands and against is not None and (isinstance(against, Clip) or len(against) == 2):
+        performer = (against.motion, against.character) if isinstance(against, Clip) else against
+        against = (*performer, find_contacts(performer, hands=True))
     source = None if against is None else _aligned(against, motion.fps)
     quality = _measure(motion, character, contacts, source, ground, constraints)
     if fidelity is None or against is None:
@@ -236,9 +243,13 @@ def _measure(
     ground: Ground | float | None,
     constraints: Sequence[tuple[str, ArrayLike]],
 ) -> Quality:
-    own = find_contacts((motion, character), ground=ground)
+    given = contacts or (None if source is None else source.contacts)
+    points = set() if given is None else {plant.point for plant in given.plants}
+    own = find_contacts(
+        (motion, character), ground=ground, toes=not points.isdisjoint(TOES), hands=not points.isdisjoint(HANDS)
+    )
     kinematics = Kinematics(motion)
-    expected = contacts or (own if source is None else source.contacts)
+    expected = own if given is None else given
     floor = as_ground(ground) if ground is not None else own.ground if own.plants else expected.ground
     planted, found = expected, own
     if source is not None and expected.frames == source.contacts.frames:
