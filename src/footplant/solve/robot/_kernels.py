@@ -119,6 +119,38 @@ class Room(NamedTuple):
     """(F, n) int8; −1 or 1 where it falls or rises at its largest speed to the next frame."""
 
 
+class Near(NamedTuple):
+    """What is near enough for a row, and what it asks for; metres."""
+
+    margin: float
+    """Rows are written of points and solids that are nearer than this to their bound."""
+    distance: float
+    """Least distance of solids."""
+    part: float
+    """By how much solids that overlap are driven apart in one step."""
+
+
+class Frame(NamedTuple):
+    """The links of one frame in the world, and room for the columns that a row depends on, twice."""
+
+    at: NDArray
+    turn: NDArray
+    axis: NDArray
+    index: NDArray
+    by: NDArray
+    other_index: NDArray
+    other_by: NDArray
+
+
+@jit
+def frame_room(links):
+    """Return room for a frame of so many links."""
+    return Frame(
+        np.empty((links, 3)), np.empty((links, 3, 3)), np.zeros((links, 3)), np.empty(links + 6, np.int64),
+        np.empty((links + 6, 3)), np.empty(links + 6, np.int64), np.empty((links + 6, 3)),
+    )  # fmt: skip
+
+
 HELD = 1e6
 """Weight of bounds that are active, per square radian or metre, relative to about 1 for a limb that is a radian off."""
 FAST = 0.4
@@ -209,8 +241,9 @@ def _turn_error(turn, goal, out):
 
 
 @jit
-def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index2, by2, square, vector):
-    """Add all soft rows and held points of one frame; at, turn, axis: its pose."""
+def _add_frame(tree, columns, soft, hard, q, f, frame, square, vector):
+    """Add all soft rows and held points of a frame, which is posed."""
+    at, turn, axis, index, by, index2, by2 = frame
     point, other, error = np.empty(3), np.empty(3), np.empty(3)
     for t in range(soft.point_links.shape[0]):
         link = soft.point_links[t]
@@ -263,17 +296,14 @@ def _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index
 
 
 @jit
-def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, touching, room, rows):
-    """Write the equations of all frames, and inequality rows of what is within `margin` metres of its bound.
+def assemble(tree, columns, soft, hard, pairs, states, near, touching, room, rows):
+    """Write the equations of all frames, and inequality rows of what is near its bound.
 
-    states (F, 7 + D); distance, part: least distance of solids, and by how much those that overlap are driven apart,
-    metres; touching (F, P): which floor points were active. Returns the number of rows: if there is no room for as
-    many, they must be written again.
+    states (F, 7 + D); touching (F, P): which floor points were active. Returns the number of rows: if there is no room
+    for as many, they must be written again.
     """
-    frames, links = states.shape[0], tree.parents.shape[0]
-    at, turn, axis = np.empty((links, 3)), np.empty((links, 3, 3)), np.zeros((links, 3))
-    index, index2 = np.empty(links + 6, np.int64), np.empty(links + 6, np.int64)
-    by, by2 = np.empty((links + 6, 3)), np.empty((links + 6, 3))
+    frames, frame = states.shape[0], frame_room(tree.parents.shape[0])
+    at, turn, axis, index, by, _, _ = frame
     point, other = np.empty(3), np.empty(3)
     count, pair, limit = 0, 0, rows.gaps.shape[0]
     for f in range(frames):
@@ -281,14 +311,14 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, t
         square[:, :] = 0.0
         vector[:] = 0.0
         pose_frame(tree, states[f], at, turn, axis)
-        _add_frame(tree, columns, soft, hard, states[f], f, at, turn, axis, index, by, index2, by2, square, vector)
+        _add_frame(tree, columns, soft, hard, states[f], f, frame, square, vector)
         rows.starts[f] = count
         for t in range(hard.floor_links.shape[0]):
             link = hard.floor_links[t]
             height = at[link, 2] - hard.floor_radii[t] - hard.floor_levels[f, t]
             for i in range(3):
                 height += turn[link, 2, i] * hard.floor_places[t, i]
-            if height < margin:
+            if height < near.margin:
                 world_place(at, turn, link, hard.floor_places[t], point)
                 m = _columns_of_point(tree, columns, at, axis, link, point, index, by)
                 if m and count < limit:
@@ -304,7 +334,7 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, t
                 first, second, normal = pairs.links[pair, 0], pairs.links[pair, 1], pairs.normals[pair]
                 world_place(at, turn, first, pairs.places[pair, 0], other)
                 world_place(at, turn, second, pairs.places[pair, 1], point)
-                gap = pairs.gaps[pair] - distance
+                gap = pairs.gaps[pair] - near.distance
                 for i in range(3):
                     gap += normal[i] * (point[i] - other[i])
                 rows.values[count, :] = 0.0
@@ -315,7 +345,7 @@ def assemble(tree, columns, soft, hard, pairs, states, margin, distance, part, t
                 for a in range(m):
                     rows.values[count, index[a]] -= by[a, 0] * normal[0] + by[a, 1] * normal[1] + by[a, 2] * normal[2]
                 # solids that overlap are driven apart over several steps, not in one
-                rows.gaps[count] = max(gap, -part)
+                rows.gaps[count] = max(gap, -near.part)
                 rows.active[count] = 1 if gap < 0.0 else 0
                 rows.names[count] = -1
             count += 1
@@ -575,9 +605,7 @@ def track(tree, soft, hard, states, first_steps, steps, damping):
             above = columns[5 + tree.paths[link, k]]
             if above >= 0:
                 firsts[above] = min(firsts[above], lowest)
-    at, turn, axis = np.empty((links, 3)), np.empty((links, 3, 3)), np.zeros((links, 3))
-    index, index2 = np.empty(links + 6, np.int64), np.empty(links + 6, np.int64)
-    by, by2 = np.empty((links + 6, 3)), np.empty((links + 6, 3))
+    frame = frame_room(links)
     square, change = np.empty((n, n)), np.empty(n)
     for f in range(frames):
         q = states[f]
@@ -588,8 +616,8 @@ def track(tree, soft, hard, states, first_steps, steps, damping):
         for _ in range(first_steps if f == 0 else steps):
             square[:, :] = 0.0
             change[:] = 0.0
-            pose_frame(tree, q, at, turn, axis)
-            _add_frame(tree, columns, soft, hard, q, f, at, turn, axis, index, by, index2, by2, square, change)
+            pose_frame(tree, q, frame.at, frame.turn, frame.axis)
+            _add_frame(tree, columns, soft, hard, q, f, frame, square, change)
             for k in range(n):
                 square[k, k] += damping
             # an angle at its end that is pushed further stays there
@@ -656,7 +684,8 @@ def _example():
 
 def _assembled():
     tree, columns, soft, hard, pairs, states, rows, room = _example()
-    return tree, columns, soft, hard, pairs, states, 0.1, 0.01, 0.01, np.zeros((1, 1), np.int8), room, rows
+    near = Near(0.1, 0.01, 0.01)
+    return tree, columns, soft, hard, pairs, states, near, np.zeros((1, 1), np.int8), room, rows
 
 
 def _stepped():

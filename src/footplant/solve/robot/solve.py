@@ -465,6 +465,7 @@ class _Problem:
             if column >= 0:
                 share = 1.0 if unknown < 6 else self.coupling.multipliers[unknown - 6]
                 bend[column] += share**2 * self.bend[unknown]
+        near = kernel.Near(s.margin * self.leg / 0.8, s.apart, s.part * self.size)
         factored = shifted = 0
         damping = DAMPING
         for number in range(balance + s.steps if steps is None else steps):
@@ -477,10 +478,7 @@ class _Problem:
                 shifted += longest > s.balanced * self.leg
             if renewed and number:
                 pairs = self.near_pairs(states, own, moved)
-            asked = (
-                self.tree, columns, soft, hard, pairs, states, s.margin * self.leg / 0.8, s.apart, s.part * self.size,
-                touching, room,
-            )  # fmt: skip
+            asked = (self.tree, columns, soft, hard, pairs, states, near, touching, room)
             most = kernel.assemble(*asked, rows)
             if most > len(rows.gaps):
                 rows = kernel.rows_room(frames, 2 * most, count)
