@@ -159,6 +159,7 @@ def puppet(
     --allow permit others. Stop it with Ctrl-C; files are complete.
 
     Example: footplant puppet --in vmc:39539 --to sample:sally --out vmc:127.0.0.1:39540
+
     Aboard a ship: footplant puppet --in sample:walk --to sample:sally --ground moving:deck:8:4 --out aboard.glb
     """
     from footplant.errors import FormatError
