@@ -226,7 +226,9 @@ def test_columns_are_sums(coupled, clip):
         np.zeros((1, count), np.int8), np.zeros((1, count), np.int8),
     )  # fmt: skip
     rows, touching = kernel.rows_room(1, 500, count), np.zeros((1, len(hard.floor_links)), np.int8)
-    most = kernel.assemble(links.tree, columns, soft, hard, pairs, state, kernel.Near(1e3, 0.0, 0.0), touching, room, rows)
+    most = kernel.assemble(
+        links.tree, columns, soft, hard, pairs, state, kernel.Near(1e3, 0.0, 0.0), touching, room, rows
+    )
     for joint in np.flatnonzero(coupling.free):
         step = np.zeros_like(state)
         step[0, 7:] = 1e-5 * coupling.multipliers * (coupling.leaders == joint)

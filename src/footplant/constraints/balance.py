@@ -96,19 +96,8 @@ def soles(character: Character) -> tuple[Point, ...]:
 
 
 def hull(points: NDArray) -> NDArray:
-    """Return the indices of the convex hull of points (N, 2), counter-clockwise (Andrew's monotone chain)."""
-    order = np.lexsort((points[:, 1], points[:, 0]))
+    """Return the indices of the convex hull of points (N, 2), counter-clockwise."""
+    from footplant.kernels.hull import convex_hull
 
-    def half(indices: NDArray) -> list[int]:
-        chain: list[int] = []
-        for index in indices.tolist():
-            while len(chain) > 1:
-                a, b = points[chain[-1]] - points[chain[-2]], points[index] - points[chain[-2]]
-                if a[0] * b[1] - a[1] * b[0] > 1e-12:
-                    break
-                chain.pop()
-            chain.append(index)
-        return chain[:-1]
-
-    corners = half(order) + half(order[::-1])
-    return np.array(corners or [int(order[0])], np.int64)
+    order, corners = np.empty(len(points), np.int64), np.empty(2 * len(points), np.int64)
+    return corners[: convex_hull(np.ascontiguousarray(points), len(points), order, corners)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.fk import pose_joint
+from footplant.kernels.hull import convex_hull
 from footplant.kernels.hybrid import normalize_rows
 from footplant.kernels.quaternion import rotate
 
@@ -70,43 +71,6 @@ def follow(goals, owners, group, early, joints, offsets, posed, free, target, be
             behind[n, k] = free[0][c, 0, k]
 
 
-@jit
-def hull(flat, count, order, corners):
-    """Write the convex hull of the first `count` points (P, 2), counter-clockwise; return the number of corners.
-
-    Andrew's monotone chain over the points sorted by x, then z; order (P,), corners (2P,): scratch and result.
-    """
-    for i in range(count):
-        k = i
-        while k > 0 and (
-            flat[order[k - 1], 0] > flat[i, 0]
-            or (flat[order[k - 1], 0] == flat[i, 0] and flat[order[k - 1], 1] > flat[i, 1])
-        ):
-            order[k] = order[k - 1]
-            k -= 1
-        order[k] = i
-    total = 0
-    for back in range(2):
-        first = total
-        for n in range(count):
-            i = order[count - 1 - n] if back == 1 else order[n]
-            while total - first > 1:
-                a, b = corners[total - 2], corners[total - 1]
-                ax, az = flat[b, 0] - flat[a, 0], flat[b, 1] - flat[a, 1]
-                bx, bz = flat[i, 0] - flat[a, 0], flat[i, 1] - flat[a, 1]
-                if ax * bz - az * bx > 1e-12:
-                    break
-                total -= 1
-            corners[total] = i
-            total += 1
-        # the last point of one half is the first of the other
-        total -= 1
-    if total == 0:
-        corners[0] = order[0]
-        total = 1
-    return total
-
-
 class SoleTables(NamedTuple):
     """Contact points of the soles of C characters, up to P each."""
 
@@ -149,7 +113,7 @@ def supports(soles, margin, inside, positions, rotations, scratch, polygons, sid
                 offsets[f, n, 0], offsets[f, n, 1], offsets[f, n, 2],
             )  # fmt: skip
             flat[n, 0], flat[n, 1] = positions[f, j, 0] + x, positions[f, j, 2] + z
-        found = hull(flat, counts[f], order, corners)
+        found = convex_hull(flat, counts[f], order, corners)
         x = z = 0.0
         for n in range(found):
             x += flat[corners[n], 0]
@@ -171,7 +135,7 @@ def supports(soles, margin, inside, positions, rotations, scratch, polygons, sid
             for n in range(found):
                 flat[n, 0], flat[n, 1] = polygons[f, n, 0], polygons[f, n, 1]
             flat[found, 0], flat[found, 1] = inside[f, 0], inside[f, 2]
-            found = hull(flat, found + 1, order, corners)
+            found = convex_hull(flat, found + 1, order, corners)
             for n in range(found):
                 polygons[f, n, 0], polygons[f, n, 1] = flat[corners[n], 0], flat[corners[n], 1]
         sides[f] = found

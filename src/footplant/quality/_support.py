@@ -5,36 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from footplant.kernels import jit, uncounted_jit
-
-
-@uncounted_jit
-def _outline(points, count, order, out):
-    """Write the corners (K, 2) of the convex hull of points (N, 2), counter-clockwise; return K (monotone chain)."""
-    for i in range(count):
-        place = i
-        while place > 0 and (
-            points[order[place - 1], 0] > points[i, 0]
-            or (points[order[place - 1], 0] == points[i, 0] and points[order[place - 1], 1] > points[i, 1])
-        ):
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = i
-    size = 0
-    for side in range(2):
-        base = size
-        for k in range(count):
-            i = order[k] if side == 0 else order[count - 1 - k]
-            x, y = points[i, 0], points[i, 1]
-            while size > base + 1:
-                ax, ay, bx, by = out[size - 2, 0], out[size - 2, 1], out[size - 1, 0], out[size - 1, 1]
-                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 1e-12:
-                    break
-                size -= 1
-            out[size, 0], out[size, 1] = x, y
-            size += 1
-        # the last corner of a side is the first of the other one
-        size -= 1
-    return max(size, 1)
+from footplant.kernels.hull import convex_hull
 
 
 @uncounted_jit
@@ -42,17 +13,18 @@ def nearest_in_support(corners, counts, points, order, hull, out):
     """Write the points (F, 2) of the hulls of corners (F, N, 2) nearest to points (F, 2): themselves if inside.
 
     counts (F,): how many corners each frame has; where there are none, nothing is written.
-    order (N+1,) int64 and hull (2N+2, 2): workspace.
+    order (N,) and hull (2N,): int64, workspace.
     """
     for f in range(corners.shape[0]):
         if counts[f] == 0:
             continue
-        size = _outline(corners[f], counts[f], order, hull)
+        around = corners[f]
+        size = convex_hull(around, counts[f], order, hull)
         x, y = points[f, 0], points[f, 1]
         best, inside = 1e300, size > 2
         for k in range(size):
-            ax, ay = hull[k, 0], hull[k, 1]
-            bx, by = hull[(k + 1) % size, 0] - ax, hull[(k + 1) % size, 1] - ay
+            ax, ay = around[hull[k], 0], around[hull[k], 1]
+            bx, by = around[hull[(k + 1) % size], 0] - ax, around[hull[(k + 1) % size], 1] - ay
             if bx * (y - ay) - by * (x - ax) < 0.0:
                 inside = False
             square = bx * bx + by * by
@@ -128,6 +100,7 @@ WARMUP = {
     "centers_of_mass": lambda: (*_two_frames(), np.zeros((2, 3))),
     "angular_momenta": lambda: (*_two_frames(), np.ones((1, 3, 3)), np.zeros((2, 3)), 30.0, np.zeros((1, 3))),
     "nearest_in_support": lambda: (
-        np.zeros((1, 3, 2)), np.array([3]), np.zeros((1, 2)), np.zeros(4, np.int64), np.zeros((8, 2)), np.zeros((1, 2))
+        np.zeros((1, 3, 2)), np.array([3]), np.zeros((1, 2)), np.zeros(3, np.int64), np.zeros(6, np.int64),
+        np.zeros((1, 2)),
     ),
 }  # fmt: skip

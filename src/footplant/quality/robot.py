@@ -299,6 +299,6 @@ def nearest_in_support(corners: NDArray, counts: NDArray, points: NDArray) -> ND
     from footplant.quality import _support as kernel
 
     out, most = points.copy(), corners.shape[1]
-    order, hull = np.empty(most + 1, np.int64), np.empty((2 * most + 2, 2))
+    order, hull = np.empty(most, np.int64), np.empty(2 * most, np.int64)
     kernel.nearest_in_support(corners, counts, np.ascontiguousarray(points), order, hull, out)
     return out

@@ -75,9 +75,8 @@ def rows(known, weights, x, moves):
             rest[f, i] = known.points[f, i] + (others[f, k] + known.shift[k]) - lever * _bent(others, f, k)
             now[f, i] = rest[f, i] + own[f, k] - lever * _bent(own, f, k)
             nearest[f, i] = now[f, i]
-    nearest_in_support(
-        known.corners, known.counts, now, np.empty(most + 1, np.int64), np.empty((2 * most + 2, 2)), nearest
-    )
+    order, hull = np.empty(most, np.int64), np.empty(2 * most, np.int64)
+    nearest_in_support(known.corners, known.counts, now, order, hull, nearest)
     for f in range(frames):
         dx, dy = nearest[f, 0] - now[f, 0], nearest[f, 1] - now[f, 1]
         away = math.sqrt(dx * dx + dy * dy)
