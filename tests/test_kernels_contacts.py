@@ -103,6 +103,13 @@ def test_overlapping_intervals_are_merged():
     room = np.empty(300), np.empty((2, 3))
     count = stillness.bridge(made(0.0), rows, FPS, 6.0, 0.0, 0.0, *room, out)
     assert out[:count].tolist() == [[0, 2, 12], [1, 8, 12]]
+    # the last of these begins before the first, which is elsewhere than the second
+    rows, positions = np.array([[0, 1, 7], [0, 11, 27], [0, 0, 66]]), np.zeros((300, 1, 3))
+    positions[9:] = 1.0
+    positions.setflags(write=False)
+    out = np.empty_like(rows)
+    count = stillness.bridge(positions, rows, FPS, 0.0, 0.0, 0.0, *room, out)
+    assert out[:count].tolist() == [[0, 0, 66]]
 
 
 @NOISES

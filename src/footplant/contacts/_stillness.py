@@ -365,6 +365,11 @@ def bridge(positions, intervals, fps, longest, near, noise, scratch, ends, out):
             before, gap = out[count - 1, 1], out[count - 1, 2]
             if start < gap:
                 out[count - 1, 1], out[count - 1, 2] = min(before, start), max(gap, end)
+                # one that begins earlier may reach over several
+                while count > 1 and out[count - 2, 0] == p and out[count - 1, 1] < out[count - 2, 2]:
+                    count -= 1
+                    out[count - 1, 1] = min(out[count - 1, 1], out[count, 1])
+                    out[count - 1, 2] = max(out[count - 1, 2], out[count, 2])
                 continue
             apart = max(4.0 * noise / math.sqrt(min(reach, gap - before, end - start)), near)
             median_position(positions, p, max(before, gap - reach), gap, scratch, ends[0])
