@@ -122,9 +122,10 @@ def hinges_of(motion: Motion, character: Character) -> dict[int, NDArray]:
     places, turns = kinematics.positions[0], kinematics.rotations[0]
     for limb in limbs_of(character).values():
         upper, lower = places[limb.lower] - places[limb.upper], places[limb.end] - places[limb.lower]
-        axis, usual = np.cross(upper, lower), rotation.rotate(turns[limb.upper], limb.axis)
-        sine = np.linalg.norm(axis) / max(np.linalg.norm(upper) * np.linalg.norm(lower), 1e-12)
-        axis = usual if sine < np.sin(np.radians(10.0)) else axis / np.linalg.norm(axis)
+        shown, usual = np.cross(upper, lower), rotation.rotate(turns[limb.upper], limb.axis)
+        shown /= max(np.linalg.norm(upper) * np.linalg.norm(lower), 1e-12)
+        axis = (shown if shown @ usual >= 0.0 else -shown) + EDITING.rest_hinge * usual
+        axis /= np.linalg.norm(axis)
         found[limb.lower] = rotation.rotate(rotation.inverse(turns[limb.lower]), axis)
     return found
 

@@ -36,6 +36,7 @@ from footplant.samples import load, load_character
 from footplant.skeleton import MovingPoint, Point
 from footplant.solve.ik import _numeric as kernel
 from footplant.solve.ik.bounds import no_bounds, pose_bounds
+from footplant.solve.ik.limb import limbs_of
 from footplant.solve.ik.numeric import Numeric
 from footplant.solve.ik.pins import collect
 from random_figures import random_motion
@@ -533,3 +534,27 @@ def test_bounds_are_measured_as_limits_and_heights_measure_themselves():
         slopes = (measured(away + nudge).residual - measured(away + -nudge).residual) / (2.0 * step)
         own = np.r_[0:limits, limits + hinges : count]
         np.testing.assert_allclose(at.jacobian[column, own], slopes[own], atol=1e-5)
+
+
+def test_hinge_axes_do_not_jump_where_a_knee_straightens():
+    """A knee that is captured bent sideways, from straight on: axes of neighbouring frames are close to each other."""
+    clip = load("walk")
+    character, roles = clip.character, clip.character.require_roles()
+    knee, frames = roles["left_lower_leg"], 40
+    limb = limbs_of(character)["left_leg"]
+    rest = rest_motion(character.skeleton)
+    kinematics = Kinematics(rest)
+    own = rotation.rotate(
+        rotation.inverse(kinematics.rotations[0, limb.upper]),
+        kinematics.positions[0, limb.end] - kinematics.positions[0, knee],
+    )
+    sideways = np.cross(limb.axis, own / np.linalg.norm(own))
+    bend = np.radians(np.linspace(0.0, 20.0, frames))[:, None] * (0.6 * limb.axis + 0.8 * sideways)
+    rotations = np.repeat(rest.rotations, frames, axis=0)
+    rotations[:, knee] = rotation.multiply(rotations[:, knee], rotation.exp(bend))
+    motion = rest.like(np.repeat(rest.root, frames, axis=0), rotations, None)
+    bounds = pose_bounds(motion, character, None).at(Kinematics(motion))
+    number = bounds.hinges.tolist().index(knee)
+    axes = np.cross(bounds.sideways[:, number, 0], bounds.sideways[:, number, 1])
+    turned = np.degrees(np.arccos(np.clip((axes[1:] * axes[:-1]).sum(axis=1), -1.0, 1.0)))
+    assert turned.max() < 3.0

@@ -171,7 +171,8 @@ class PoseBounds:
     def _hinges(self) -> tuple[NDArray, NDArray]:
         """Elbows and knees (H,), and unit vectors across their hinge axes in their own frames (F, H, 2, 3).
 
-        A limb that is clearly bent shows its hinge axis; a straight one bends about that of its rest pose.
+        A limb shows its hinge axis the better the more it is bent; a straight one bends about that of its rest pose.
+        The axis is their weighted mean, so that it does not jump from frame to frame.
         """
         limbs = list(limbs_of(self.character).values())
         kinematics = Kinematics(self.clip)
@@ -179,10 +180,14 @@ class PoseBounds:
         across = np.zeros((len(self.clip), len(limbs), 2, 3))
         for number, limb in enumerate(limbs):
             upper, lower = places[:, limb.lower] - places[:, limb.upper], places[:, limb.end] - places[:, limb.lower]
-            shown, usual = np.cross(upper, lower), rotation.rotate(turns[:, limb.upper], limb.axis)
-            norm = np.linalg.norm(shown, axis=1)
-            bent = norm > np.sin(EDITING.clear_bend) * np.linalg.norm(upper, axis=1) * np.linalg.norm(lower, axis=1)
-            axis = np.where(bent[:, None], shown / np.maximum(norm, 1e-12)[:, None], usual)
+            lengths = np.linalg.norm(upper, axis=1) * np.linalg.norm(lower, axis=1)
+            # its norm is the sine of the flexion
+            shown = np.cross(upper, lower) / np.maximum(lengths, 1e-12)[:, None]
+            usual = rotation.rotate(turns[:, limb.upper], limb.axis)
+            # a limb that is bent backwards has the same hinge
+            shown *= np.where((shown * usual).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
+            axis = shown + EDITING.rest_hinge * usual
+            axis /= np.linalg.norm(axis, axis=1, keepdims=True)
             axis = rotation.rotate(rotation.inverse(turns[:, limb.lower]), axis)
             first = np.cross(axis, np.eye(3)[np.abs(axis).argmin(axis=1)])
             first /= np.linalg.norm(first, axis=1, keepdims=True)
