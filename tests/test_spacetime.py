@@ -250,9 +250,11 @@ def test_splines_give_back_what_is_one():
 
 
 def test_the_objective_s_slope_is_its_matrix_times_control_points(walk):
-    _, system = searching(walk, plants_of(walk))
+    search, system = searching(walk, plants_of(walk))
     control = np.random.default_rng(3).normal(size=system.rhs.shape)
+    at = search.rows.evaluate(system.knots, 0.0 * control, np.zeros(len(system.border)))
     system.start(np.zeros_like(control))
+    search.rows.assemble(system, at, at.residuals, np.zeros(search.rows.count))
     matrix = dense_of(system)[0][: control.size, : control.size]
     slope = (matrix @ control.ravel()).reshape(control.shape)
     system.start(control)
@@ -266,7 +268,9 @@ def test_rows_are_gathered_as_dense_algebra_would(walk):
     rows, knots = search.rows, system.knots
     at = rows.evaluate(knots, np.zeros(system.rhs.shape), np.zeros(len(system.border)))
     count, width = system.rhs.shape
+    weights = search._weights(0, 30.0)
     system.start(np.zeros(system.rhs.shape))
+    rows._start_with_pins(system, at, at.residuals, 0.0 * weights)
     before = dense_of(system)[0]
     jacobian = rows.pin_jacobian(at)
     lines = np.zeros((len(jacobian), count * width + len(system.border)))
@@ -279,8 +283,9 @@ def test_rows_are_gathered_as_dense_algebra_would(walk):
         for q, variable in enumerate(rows.variables[owner] if owner >= 0 else []):
             if variable >= 0:
                 lines[line, count * width + variable] = -slopes[owner, line % 3, q]
-    weights = search._weights(0, 30.0)[: len(lines)]
-    rows._add_pins(system, at, at.residuals, search._weights(0, 30.0))
+    system.start(np.zeros(system.rhs.shape))
+    rows._start_with_pins(system, at, at.residuals, weights)
+    weights = weights[: len(lines)]
     expected = before + (lines * weights[:, None]).T @ lines
     np.testing.assert_allclose(dense_of(system)[0], expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
     np.testing.assert_allclose(

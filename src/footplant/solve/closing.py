@@ -154,8 +154,11 @@ def unmet_shares(problem: Problem, kinematics: Kinematics) -> NDArray:
 
     A tolerance above the problem's own (of a palm's contact) counts as the problem's.
     """
-    worst = np.zeros(len(kinematics.frames))
-    for constraint in problem.constraints:
+    worst, held = np.zeros(len(kinematics.frames)), problem.held_plants
+    limits = [min(plant.tolerance or problem.tolerance, problem.tolerance) for plant in held.plants.plants]
+    # thousands of footplants, all at once
+    np.maximum.at(worst, held.rows, held.errors(kinematics) * held.hard / np.array(limits)[held.which])
+    for constraint in problem.others:
         if constraint.hard:
             rows, values = errors(constraint, kinematics)
             usual = (10.0 if constraint.unit == "rad" else 1.0) * problem.tolerance

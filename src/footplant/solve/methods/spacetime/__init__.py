@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.constraints import AcrossFrames, Constraint, Footplant
+from footplant.constraints.plants import is_simple_plant, plants_of
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -210,10 +211,18 @@ def _within_reach(constraints: Sequence[Constraint], kinematics: Kinematics) -> 
 
     Limbs that stretch for unreachable targets would pull the others off theirs.
     """
-    kept = []
+    simple = tuple(c for c in constraints if is_simple_plant(c))
+    held = plants_of(simple).over(kinematics.frames, kinematics.motion.fps).held  # type: ignore[arg-type]
+    worst = np.zeros(len(simple))
+    np.maximum.at(worst, held.which, held.errors(kinematics))
+    plants, kept = iter(worst.tolist()), []
     for constraint in constraints:
         unit = METRES_PER_RADIAN if constraint.unit == "rad" else 1.0
-        if not constraint.hard or unit * errors(constraint, kinematics)[1].max(initial=0.0) <= SPACETIME.out_of_reach:
+        if is_simple_plant(constraint):
+            off = next(plants)
+        else:
+            off = unit * errors(constraint, kinematics)[1].max(initial=0.0) if constraint.hard else 0.0
+        if not constraint.hard or off <= SPACETIME.out_of_reach:
             kept.append(constraint)
     return tuple(kept)
 

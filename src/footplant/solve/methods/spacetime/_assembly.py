@@ -85,25 +85,24 @@ class TieRows(NamedTuple):
     """(R,) border variable of each, or −1."""
 
 
-@jit
-def start_band(costs, band):
-    """Write the matrix of the objective: mass·change + speeding·speed + bending·bend."""
+@uncounted_jit
+def _start_point(k, costs, column):
+    """Write the block column (4n, n) of control point k: the objective, mass·change + speeding·speed + bending·bend."""
     mass, speeding, bending, change, speed, bend = costs
     width = change.shape[0]
-    for k in range(mass.shape[0]):
-        band[k, :, :] = 0.0
-        for a in range(4):
-            for i in range(width):
-                # costs couple only within groups of three
-                for j in range(i - i % 3, min(i - i % 3 + 3, width)):
-                    band[k, a * width + i, j] = (
-                        mass[k, a] * change[i, j] + speeding[k, a] * speed[i, j] + bending[k, a] * bend[i, j]
-                    )
+    column[:, :] = 0.0
+    for a in range(4):
+        for i in range(width):
+            # costs couple only within groups of three
+            for j in range(i - i % 3, min(i - i % 3 + 3, width)):
+                column[a * width + i, j] = (
+                    mass[k, a] * change[i, j] + speeding[k, a] * speed[i, j] + bending[k, a] * bend[i, j]
+                )
 
 
 @jit
 def slope_band(costs, control, out):
-    """Write the objective's gradient (K, n) at control points (K, n): its matrix (see `start_band`) times them.
+    """Write the objective's gradient (K, n) at control points (K, n): its matrix (see `_start_point`) times them.
 
     Compiled rather than left to the library's matrix products, whose threads busy-wait for each other.
     """
@@ -147,56 +146,82 @@ def _scatter(square, vector, splines, f, band, rhs):
                     band[k, top + i, j] += weight * square[i, j]
 
 
+@uncounted_jit
+def _add_frame(r, splines, rows, variables, equations, square, vector):
+    """Add the rows of one frame from row r on; return the first row of the next one. square (n, n), vector (n,)."""
+    first, basis = splines.first, splines.basis
+    frames, residuals, weights, jacobian, owners, couplings = rows
+    rhs, border, slots = equations.rhs, equations.border, equations.slots
+    var_corner, var_rhs = equations.var_corner, equations.var_rhs
+    count, width = rhs.shape
+    f = frames[r]
+    square[:, :] = 0.0
+    vector[:] = 0.0
+    used = False
+    while r < frames.shape[0] and frames[r] == f:
+        weight = weights[r]
+        if weight > 0.0:
+            used = True
+            for i in range(width):
+                scaled = weight * jacobian[r, i]
+                if scaled != 0.0:
+                    vector[i] += scaled * residuals[r]
+                    for j in range(i + 1):
+                        square[i, j] += scaled * jacobian[r, j]
+            if owners[r] >= 0:
+                lead = variables[owners[r], 0]
+                for q in range(3):
+                    v = variables[owners[r], q]
+                    scaled = weight * couplings[r, q]
+                    if v < 0 or scaled == 0.0:
+                        continue
+                    var_rhs[v] -= scaled * residuals[r]
+                    for p in range(v - lead + 1):
+                        var_corner[v, p] += scaled * couplings[r, p]
+                    for a in range(4):
+                        k = first[f] + a
+                        if 0 <= k < count:
+                            share = scaled * basis[f, a]
+                            for i in range(width):
+                                border[k, slots[v], i] += share * jacobian[r, i]
+        r += 1
+    if used:
+        for i in range(width):
+            for j in range(i):
+                square[j, i] = square[i, j]
+        _scatter(square, vector, splines, f, equations.band, rhs)
+    return r
+
+
 @jit
 def add_rows(splines, rows, variables, equations):
     """Add rows of single frames, ½·weight·(residual + J·Δ + coupling·δ)².
 
     variables (P, 3): the border variables of each plant, −1 where it has fewer.
     """
-    first, basis = splines.first, splines.basis
-    frames, residuals, weights, jacobian, owners, couplings = rows
-    rhs, border, slots = equations.rhs, equations.border, equations.slots
-    var_corner, var_rhs = equations.var_corner, equations.var_rhs
-    count, width = rhs.shape
+    width, r = equations.rhs.shape[1], 0
     square, vector = np.empty((width, width)), np.empty(width)
-    r = 0
-    while r < frames.shape[0]:
-        f = frames[r]
-        square[:, :] = 0.0
-        vector[:] = 0.0
-        used = False
-        while r < frames.shape[0] and frames[r] == f:
-            weight = weights[r]
-            if weight > 0.0:
-                used = True
-                for i in range(width):
-                    scaled = weight * jacobian[r, i]
-                    if scaled != 0.0:
-                        vector[i] += scaled * residuals[r]
-                        for j in range(i + 1):
-                            square[i, j] += scaled * jacobian[r, j]
-                if owners[r] >= 0:
-                    lead = variables[owners[r], 0]
-                    for q in range(3):
-                        v = variables[owners[r], q]
-                        scaled = weight * couplings[r, q]
-                        if v < 0 or scaled == 0.0:
-                            continue
-                        var_rhs[v] -= scaled * residuals[r]
-                        for p in range(v - lead + 1):
-                            var_corner[v, p] += scaled * couplings[r, p]
-                        for a in range(4):
-                            k = first[f] + a
-                            if 0 <= k < count:
-                                share = scaled * basis[f, a]
-                                for i in range(width):
-                                    border[k, slots[v], i] += share * jacobian[r, i]
-            r += 1
-        if used:
-            for i in range(width):
-                for j in range(i):
-                    square[j, i] = square[i, j]
-            _scatter(square, vector, splines, f, equations.band, rhs)
+    while r < rows.frames.shape[0]:
+        r = _add_frame(r, splines, rows, variables, equations, square, vector)
+
+
+@jit
+def start_with_rows(costs, splines, rows, variables, equations):
+    """Write the matrix of the objective and add rows to it; see `add_rows`.
+
+    Each block column is written and added to while it is in the cache: the band is far larger than that.
+    """
+    band, (count, width) = equations.band, equations.rhs.shape
+    square, vector = np.empty((width, width)), np.empty(width)
+    r, started = 0, 0
+    while r < rows.frames.shape[0]:
+        while started < min(splines.first[rows.frames[r]] + 4, count):
+            _start_point(started, costs, band[started])
+            started += 1
+        r = _add_frame(r, splines, rows, variables, equations, square, vector)
+    while started < count:
+        _start_point(started, costs, band[started])
+        started += 1
 
 
 @jit
@@ -275,8 +300,8 @@ def _tie_rows():
 
 
 WARMUP = {
-    "start_band": lambda: (_costs(), np.zeros((1, 4, 1))),
     "slope_band": lambda: (_costs(), np.ones((1, 1)), np.zeros((1, 1))),
     "add_rows": lambda: (_splines(), _frame_rows(), np.array([[0, -1, -1]]), _equations()),
+    "start_with_rows": lambda: (_costs(), _splines(), _frame_rows(), np.array([[0, -1, -1]]), _equations()),
     "add_ties": lambda: (_splines(), _tie_rows(), _equations()),
 }

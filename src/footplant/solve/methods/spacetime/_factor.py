@@ -18,6 +18,8 @@ from footplant.kernels import jit, uncounted_jit
 
 UNSHARED = 200_000
 """Multiplications in one product up to which OpenBLAS stays on the calling thread; its own limit is 2¹⁸."""
+RANK = 3
+"""Rows that are eliminated at once; unknowns come in groups of three."""
 LEAST_PIVOT = 1e-14
 """Smallest pivot relative to its diagonal entry before elimination; a smaller one has lost all its digits."""
 
@@ -31,26 +33,38 @@ def _invert_factor(square, count, upper, inverse):
     for i in range(count):
         for j in range(i, count):
             upper[i, j] = square[j, i]
-    for p in range(count):
-        pivot = upper[p, p]
-        if not pivot > LEAST_PIVOT * square[p, p]:
-            return False
-        scale = 1.0 / math.sqrt(pivot)
-        for j in range(p, count):
-            upper[p, j] *= scale
-        for i in range(p + 1, count):
-            a = upper[p, i]
-            if a != 0.0:
+    for p in range(0, count, RANK):
+        last = min(p + RANK, count)
+        for q in range(p, last):
+            pivot = upper[q, q]
+            if not pivot > LEAST_PIVOT * square[q, q]:
+                return False
+            scale = 1.0 / math.sqrt(pivot)
+            for j in range(q, count):
+                upper[q, j] *= scale
+            for i in range(q + 1, last):
+                a = upper[q, i]
                 for j in range(i, count):
-                    upper[i, j] -= a * upper[p, j]
+                    upper[i, j] -= a * upper[q, j]
+        if last - p == RANK:
+            # three rows at once: a row that is updated is read and written once for all of them
+            for i in range(last, count):
+                a, b, c = upper[p, i], upper[p + 1, i], upper[p + 2, i]
+                for j in range(i, count):
+                    upper[i, j] -= a * upper[p, j] + b * upper[p + 1, j] + c * upper[p + 2, j]
     # rows of (Lᵀ)⁻¹ from the last one up
     inverse[:, :] = 0.0
     for i in range(count - 1, -1, -1):
-        for p in range(i + 1, count):
-            a = upper[i, p]
-            if a != 0.0:
-                for j in range(p, count):
-                    inverse[i, j] -= a * inverse[p, j]
+        p = i + 1
+        while p + RANK <= count:
+            a, b, c = upper[i, p], upper[i, p + 1], upper[i, p + 2]
+            for j in range(p, count):
+                inverse[i, j] -= a * inverse[p, j] + b * inverse[p + 1, j] + c * inverse[p + 2, j]
+            p += RANK
+        for q in range(p, count):
+            a = upper[i, q]
+            for j in range(q, count):
+                inverse[i, j] -= a * inverse[q, j]
         scale = 1.0 / upper[i, i]
         for j in range(i + 1, count):
             inverse[i, j] *= scale
@@ -76,9 +90,13 @@ def _subtract(left, out):
 
 
 class Bordered(NamedTuple):
-    """A bordered system, overwritten by its factors: see `_assembly.Equations`."""
+    """A bordered system: see `_assembly.Equations`. All but the band and the damping is overwritten."""
 
     band: NDArray
+    damping: NDArray
+    """(K, n) added to its diagonal."""
+    factors: NDArray
+    """(K, 4n, n) written: the inverse factor of a control point, and its later ones times that."""
     border: NDArray
     rhs: NDArray
     var_corner: NDArray
@@ -150,9 +168,9 @@ def _open_variables(k, at, variables, system, block):
 
 
 @uncounted_jit
-def _close_variable(k, v, variables, system, block, factors):
+def _close_variable(k, v, variables, system, block, factors, window):
     """Eliminate a border variable after control point k; return False when its pivot is zero."""
-    band, border, rhs = system.band, system.border, system.rhs
+    border, rhs = system.border, system.rhs
     corner, corner_rhs, live = block
     count, width = rhs.shape
     slot_count = live.shape[0]
@@ -179,7 +197,7 @@ def _close_variable(k, v, variables, system, block, factors):
                 scaled = column[a * width + i] / pivot
                 if scaled != 0.0:
                     for j in range(width):
-                        band[k + 1 + c, (a - c) * width + i, j] -= scaled * column[c * width + j]
+                        window[(k + 1 + c) % 4, (a - c) * width + i, j] -= scaled * column[c * width + j]
         for i in range(width):
             rhs[k + 1 + c, i] -= column[c * width + i] / pivot * value
         for t in range(slot_count):
@@ -202,10 +220,12 @@ def _close_variable(k, v, variables, system, block, factors):
 class Room(NamedTuple):
     """Workspace of one elimination step, n unknowns per control point and b slots."""
 
-    lower: NDArray
+    window: NDArray
+    """(4, 4n, n) blocks of the four control points from the present one on, k at k % 4; they stay in the cache."""
+    upper: NDArray
     """(n, n)."""
-    inverse: NDArray
-    """(n, n) transpose of the inverse Cholesky factor."""
+    across: NDArray
+    """(n, n)."""
     panel: NDArray
     """(3n, n)."""
     side: NDArray
@@ -218,15 +238,26 @@ class Room(NamedTuple):
     """(b²,)."""
 
 
+@uncounted_jit
+def _load_point(k, system, window):
+    """Copy the block column of control point k to the window."""
+    own, band, damping = window[k % 4], system.band[k], system.damping[k]
+    for i in range(band.shape[0]):
+        for j in range(band.shape[1]):
+            own[i, j] = band[i, j]
+    for i in range(damping.shape[0]):
+        own[i, i] += damping[i]
+
+
 @jit
 def _eliminate_point(k, system, block, room):
     """Eliminate control point k from later ones and from the border; return False if it is not positive definite."""
-    band, border, rhs = system.band, system.border, system.rhs
+    border, rhs, factors = system.border, system.rhs, system.factors[k]
     corner, corner_rhs, live = block
-    inverse, panel, side, value = room.inverse, room.panel, room.side, room.value
+    window, panel, side, value, across = room.window, room.panel, room.side, room.value, room.across
     count, width = rhs.shape
-    own = band[k]
-    if not _invert_factor(own, width, room.lower, inverse):
+    own, inverse = window[k % 4], factors[:width]
+    if not _invert_factor(own, width, room.upper, inverse):
         return False
     ahead = min(3, count - 1 - k)
     # rows of the border up to the last live one; dead ones between are zero
@@ -239,16 +270,19 @@ def _eliminate_point(k, system, block, room):
         for i in range(j, width):
             value[i] += a * inverse[j, i]
     rhs[k, :] = value
-    below = own[width : (1 + ahead) * width]
-    _product(below, inverse, panel[: ahead * width])
-    below[:, :] = panel[: ahead * width]
+    below = factors[width : (1 + ahead) * width]
+    _product(own[width : (1 + ahead) * width], inverse, below)
     if top > 0:
         _product(border[k, :top], inverse, side[:top])
         border[k, :top] = side[:top]
     for c in range(1, ahead + 1):
-        across, rows = own[c * width : (c + 1) * width].T, (ahead - c + 1) * width
-        _product(own[c * width : (1 + ahead) * width], across, panel[:rows])
-        _subtract(panel[:rows], band[k + c])
+        # transposed by hand: products of rows by columns take two thirds of the time of rows by rows
+        for i in range(width):
+            for j in range(width):
+                across[j, i] = factors[c * width + i, j]
+        rows = (ahead - c + 1) * width
+        _product(factors[c * width : (1 + ahead) * width], across, panel[:rows])
+        _subtract(panel[:rows], window[(k + c) % 4])
         if top > 0:
             _product(border[k, :top], across, side[:top])
             _subtract(side[:top], border[k + c])
@@ -266,10 +300,6 @@ def _eliminate_point(k, system, block, room):
             for j in range(width):
                 total += border[k, s, j] * value[j]
             corner_rhs[s] -= total
-    # back substitution needs the inverse, not the factor
-    for i in range(width):
-        for j in range(width):
-            own[i, j] = inverse[i, j]
     return True
 
 
@@ -289,9 +319,8 @@ def _solve_variable(k, v, factors, carried, answer):
 @jit
 def _solve_point(k, system, carried, value, solution):
     """Write the solution of control point k by back substitution; carried (b,): live border variables."""
-    band, border, rhs = system.band, system.border, system.rhs
+    border, rhs, own = system.border, system.rhs, system.factors[k]
     count, width = rhs.shape
-    own = band[k]
     for i in range(width):
         value[i] = rhs[k, i]
     for c in range(1, min(3, count - 1 - k) + 1):
@@ -308,23 +337,28 @@ def _solve_point(k, system, carried, value, solution):
 
 @jit
 def solve_bordered(system, variables, factors, answer):
-    """Solve the bordered system in place; return False when it is not (quasi-)definite."""
+    """Solve the bordered system; return False when it is not (quasi-)definite."""
     closing, last, slots = variables.closing, variables.last, variables.slots
     count, width = system.rhs.shape
     slot_count = system.border.shape[1]
     room = Room(
-        np.zeros((width, width)), np.empty((width, width)), np.empty((3 * width, width)),
-        np.empty((slot_count, width)), np.empty(width), np.empty(3 * width), np.empty(slot_count * slot_count),
+        np.empty((4, 4 * width, width)), np.zeros((width, width)), np.empty((width, width)),
+        np.empty((3 * width, width)), np.empty((slot_count, width)), np.empty(width), np.empty(3 * width),
+        np.empty(slot_count * slot_count),
     )  # fmt: skip
     block = Corner(np.zeros((slot_count, slot_count)), np.zeros(slot_count), np.zeros(slot_count, np.bool_))
     opened, closed = 0, 0
+    for k in range(min(3, count)):
+        _load_point(k, system, room.window)
     for k in range(count):
+        if k + 3 < count:
+            _load_point(k + 3, system, room.window)
         opened = _open_variables(k, opened, variables, system, block)
         if not _eliminate_point(k, system, block, room):
             return False
         while closed < closing.shape[0] and last[closing[closed]] == k:
             v = closing[closed]
-            if not _close_variable(k, v, variables, system, block, factors):
+            if not _close_variable(k, v, variables, system, block, factors, room.window):
                 return False
             answer.variables[v] = block.rhs[slots[v]]
             closed += 1
@@ -343,7 +377,7 @@ def _smallest():
     one, none = np.zeros(1, np.int64), np.zeros((1, 1, 1))
     band = np.ones((1, 4, 1))
     return (
-        Bordered(band, none, np.ones((1, 1)), np.ones((1, 3)), np.ones(1)),
+        Bordered(band, np.zeros((1, 1)), np.empty_like(band), none, np.ones((1, 1)), np.ones((1, 3)), np.ones(1)),
         Variables(one, one, one, one, one, one),
         VariableFactors(np.zeros((1, 4)), np.zeros(1)),
         Answer(np.zeros((1, 1)), np.zeros(1)),

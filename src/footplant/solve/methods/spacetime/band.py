@@ -170,11 +170,11 @@ class System:
         import footplant.solve.methods.spacetime._assembly as kernel
 
         out = np.empty_like(control)
-        kernel.slope_band(kernel.Costs(*self._costs), control, out)
+        kernel.slope_band(kernel.Costs(*self.costs), control, out)
         return out
 
     @property
-    def _costs(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]:
+    def costs(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]:
         return self.mass, self.speeding, self.bending, self.change, self.speed, self.bend
 
     @property
@@ -183,10 +183,7 @@ class System:
         return self.band, self.rhs, self.side, self.var_corner, self.var_rhs, self.border.slots
 
     def start(self, control: NDArray) -> None:
-        """Start the equations with the objective at control points."""
-        import footplant.solve.methods.spacetime._assembly as kernel
-
-        kernel.start_band(kernel.Costs(*self._costs), self.band)
+        """Start the equations with the objective's gradient at control points; `Rows.assemble` starts the band."""
         self.rhs[:] = -self._slope(control)
         self.side[:], self.var_corner[:], self.var_rhs[:] = 0.0, 0.0, 0.0
 
@@ -199,18 +196,17 @@ class System:
         import footplant.solve.methods.spacetime._factor as kernel
 
         border, count, width = self.border, *self.rhs.shape
-        band, side, rhs, corner = self._factors, self.side.copy(), self.rhs.copy(), self.var_corner
-        band[:] = self.band
+        side, rhs, corner, damped = self.side.copy(), self.rhs.copy(), self.var_corner, np.zeros_like(self.rhs)
         if damping:
-            band[:, np.arange(width), np.arange(width)] += damping * self.mass[:, :1] * np.diag(self.change)
-            damped = np.arange(places)
+            damped[:] = damping * self.mass[:, :1] * np.diag(self.change)
+            first = np.arange(places)
             corner = corner.copy()
-            corner[damped, damped - border.lead[:places]] += damping * self.change[0, 0]
+            corner[first, first - border.lead[:places]] += damping * self.change[0, 0]
         factors = kernel.VariableFactors(np.empty((len(border), 3 * width + border.width)), np.empty(len(border)))
         answer = kernel.Answer(np.zeros((count, width)), np.zeros(len(border)))
         variables = kernel.Variables(
             border.opening, border.closing, border.first, border.last, border.lead, border.slots
         )
-        system = kernel.Bordered(band, side, rhs, corner, self.var_rhs)
+        system = kernel.Bordered(self.band, damped, self._factors, side, rhs, corner, self.var_rhs)
         solved = kernel.solve_bordered(system, variables, factors, answer)
         return (answer.control, answer.variables) if solved else None

@@ -310,8 +310,11 @@ class Rows:
         return self.skeleton.parents, self.groups, self.group_of
 
     def assemble(self, system: System, at: Evaluation, residuals: NDArray, weights: NDArray) -> None:
-        """Add all rows with weights (R,) to the normal equations; residuals (R,) may be shifted by multipliers."""
-        self._add_pins(system, at, residuals, weights)
+        """Write the normal equations of the objective and of all rows, with weights (R,).
+
+        residuals: (R,), may be shifted by multipliers.
+        """
+        self._start_with_pins(system, at, residuals, weights)
         for other in self.others:
             self._add_other(system, at, other, residuals, weights)
         for tie, variables in zip(self.ties, self.tie_variables):
@@ -329,7 +332,9 @@ class Rows:
         )  # fmt: skip
         return out
 
-    def _add_pins(self, system: System, at: Evaluation, residuals: NDArray, weights: NDArray) -> None:
+    def _start_with_pins(self, system: System, at: Evaluation, residuals: NDArray, weights: NDArray) -> None:
+        import footplant.solve.methods.spacetime._assembly as kernel
+
         jacobian = self.pin_jacobian(at)
         end = len(jacobian)
         couplings = np.zeros((end, 3))
@@ -338,13 +343,15 @@ class Rows:
             slopes = self._slopes(at.shifts)[self.owners[own]]
             couplings.reshape(-1, 3, 3)[own] = -self.pins.axes[own][:, :, None] * slopes
         rows, owners = np.repeat(self.pin_rows, 3), np.repeat(self.owners, 3)
-        self._add(system, rows, residuals[:end], weights[:end], jacobian, owners, couplings)
+        lines = kernel.FrameRows(rows, residuals[:end], weights[:end], jacobian, owners, couplings)
+        splines = kernel.Splines(system.knots.first, system.knots.basis)
+        equations = kernel.Equations(*system.equations)
+        kernel.start_with_rows(kernel.Costs(*system.costs), splines, lines, self.variables, equations)
 
-    def _add(self, system, rows, residuals, weights, jacobian, owners=None, couplings=None) -> None:
+    def _add(self, system: System, rows: NDArray, residuals: NDArray, weights: NDArray, jacobian: NDArray) -> None:
         import footplant.solve.methods.spacetime._assembly as kernel
 
-        owners = np.full(len(rows), -1) if owners is None else owners
-        couplings = np.zeros((len(rows), 3)) if couplings is None else couplings
+        owners, couplings = np.full(len(rows), -1), np.zeros((len(rows), 3))
         lines = kernel.FrameRows(rows, residuals, weights, jacobian, owners, couplings)
         splines = kernel.Splines(system.knots.first, system.knots.basis)
         kernel.add_rows(splines, lines, self.variables, kernel.Equations(*system.equations))
