@@ -12,7 +12,14 @@ from conftest import shared_data
 from footplant import rotation
 from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.feet.planting import _with_still_ankle
-from footplant.feet.stillness import FRAME_NEAR, held_a_frame_longer, still_ankles
+from footplant.feet.stillness import (
+    FRAME_NEAR,
+    STILL_WITHIN,
+    held_a_frame_longer,
+    held_with_joints,
+    still_ankles,
+    still_frames,
+)
 from footplant.kinematics import Kinematics
 from footplant.solve.legs import FootCurve
 
@@ -126,3 +133,55 @@ def test_contacts_with_a_short_swing_between_them_are_not_lengthened_into_it():
     parts = [Plant("left_heel", 2, 10, place), Plant("left_heel", 18, 30, place), Plant("left_heel", 50, 60, place)]
     longer = held_a_frame_longer(replace(contacts, plants=tuple(parts)), clip, source).plants
     assert [(plant.start, plant.end) for plant in longer] == [(1, 10), (18, 31), (49, 61)]
+
+
+def sliding_on(fps: float, stops: int) -> tuple[Kinematics, Contacts]:
+    """The stand on a floor that it glides along from a frame on, and left contacts that last until then."""
+    clip = footplant.load("sample:stand")
+    motion = clip.motion.resample(fps)[:40]
+    root = np.repeat(motion.root[:1], 40, axis=0)
+    root[stops:, 2] += 0.05 * np.arange(1, 41 - stops)
+    motion = motion.like(root, np.repeat(motion.rotations[:1], 40, axis=0), motion.offsets)
+    found = find_contacts((clip.motion, clip.character))
+    return Kinematics(motion), replace(found, frames=40, fps=fps, plants=())
+
+
+@pytest.mark.parametrize(
+    ("fps", "before", "after"),
+    [
+        (30.0, [(0, 17)], [(0, 19)]),  # the frame before it glides away is fast
+        (30.0, [(2, 20)], [(0, 20)]),
+        (30.0, [(0, 8)], [(0, 8)]),  # too short to be that of the still foot
+        (30.0, [(0, 16), (18, 25)], [(0, 18), (18, 25)]),
+        (30.0, [(0, 30)], [(0, 30)]),
+        (120.0, [(0, 18)], [(0, 18)]),
+    ],
+)
+def test_contacts_last_while_a_joint_of_the_foot_is_still(fps, before, after):
+    source, contacts = sliding_on(fps, 20)
+    character = footplant.load("sample:stand").character
+    plants = tuple(Plant("left_ball", start, end, np.zeros(3)) for start, end in before)
+    longer = held_with_joints(replace(contacts, plants=plants), source, character)
+    assert [(plant.start, plant.end) for plant in longer.plants] == after
+
+
+def test_feet_over_stairs_stand_as_long_as_their_toes_do_on_the_level():
+    """Its feet have no toe joints: toes copied from them are still for a frame after its balls have left."""
+    clip, path = shared_data("bvh", "other", "toolbox_walk01.bvh"), shared_data("vrm", "100avatars_038_Kate.vrm")
+    if not clip.exists():
+        pytest.skip("no real clips")
+    result = footplant.terrain(clip, "slope:10", target=path)
+    assert result.unsolved is not None
+    level, made, roles = Kinematics(result.unsolved.motion), Kinematics(result.motion), result.character.require_roles()
+    stances = 0
+    for side in ("left", "right"):
+        toes = roles[f"{side}_toes"]
+        held = [plant.frames for plant in result.plants if plant.name.startswith(side)]
+        for start, end in still_frames(level.positions[:, toes], level.motion.fps, result.character.height):
+            if max(len(range(max(own.start, start), min(own.stop, end))) for own in held) < 0.7 * (end - start):
+                continue
+            place = np.median(made.positions[start:end, toes], axis=0)
+            assert np.linalg.norm((made.positions[start:end, toes] - place)[:, ::2], axis=1).max() < 1e-3
+            stances += 1
+    assert stances >= 4
+    assert STILL_WITHIN * result.character.height < 0.01

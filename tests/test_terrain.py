@@ -15,16 +15,17 @@ from footplant.cli import main
 from footplant.clip import Clip
 from footplant.constraints import Area, Footplant
 from footplant.constraints.doorways import Doorway, crown, doorway_on_path, headroom, pass_under
-from footplant.contacts.detection import find_contacts
+from footplant.contacts.detection import Plant, find_contacts
 from footplant.contacts.ground import normal_of
 from footplant.curves import Curve
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError
 from footplant.feet.footing import find_footing, sole_length
+from footplant.feet.heel_release import HEEL_SETTINGS, push_off_rises
 from footplant.feet.lean import leaned
 from footplant.feet.stage import Stage
 from footplant.feet.step_plan import _between, _middles, _parts, _smoothed_turns, _standing
-from footplant.feet.steps import find_steps, foot_length, plants_at, transferred_places
+from footplant.feet.steps import Step, find_steps, foot_length, plants_at, transferred_places
 from footplant.feet.swing import _Anchor, _StepPath, _way_done, move_feet_to_ground
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
@@ -624,6 +625,43 @@ def test_a_trunk_that_is_bent_down_leans_no_further(walk):
         turned.append(rotation.angle(motion.rotations[:, hips], after.rotations[:, hips]).max())
     assert turned[0] > np.radians(1.0)
     assert turned[1] < 0.35 * turned[0]
+
+
+def test_a_spine_that_is_bent_back_as_far_as_it_goes_leans_back_no_further(walk):
+    steps = find_steps(find_contacts(walk), foot_length(walk.character, "left"))
+    places = transferred_places(steps, walk.character, lambda rows: rows)
+    footings = [find_footing(step, pair, walk.character, FLOOR, GROUNDS["down"]) for step, pair in zip(steps, places)]
+    spine, bent = walk.character.require_roles().joints["spine"], np.array(walk.motion.rotations)
+    for joint in spine:
+        far = rotation.multiply(bent[:, joint], rotation.exp(-1.0 * rotation.AXES["x"]))
+        bent[:, joint] = humanoid.limits.clamp_to_limits(walk.character, joint, far, bent[:, joint])
+    motion = walk.motion.like(walk.motion.root, bent, walk.motion.offsets)
+    after = leaned(motion, walk.character, steps, footings, None)
+    hips = walk.character.require_roles()["hips"]
+    assert rotation.angle(motion.rotations[:, hips], after.rotations[:, hips]).max() > np.radians(1.0)
+    for made in (motion, after):
+        assert humanoid.limit_violations(walk.character, made.rotations)[:, spine].max() < np.radians(0.05)
+
+
+def test_hips_do_not_crouch_for_a_foot_that_is_early(walk):
+    """Runs uphill: knees flex no farther than on the level, where they flexed by 15° more."""
+    run = samples.load("run")
+    run = replace(run, motion=run.motion.resample(60.0))
+    result = terrain(run, grounds.slope(12.0))
+    assert knees(run, result.motion).max() < knees(run, run.motion).max() + np.radians(3.0)
+    assert result.report.after.worst_plant.drift < 1.0
+
+
+def test_a_foot_pushes_off_no_further_at_the_end_of_a_clip():
+    """Its heel may be let go of 11 frames before the end, and its leg is out of reach, by less and less."""
+    frames, fps = 157, 120.0
+    heels, balls = (np.tile([0.0, 0.0, z], (frames, 1)) for z in (-0.15, 0.0))
+    ankles, hips = np.tile([0.0, 0.09, -0.1], (frames, 1)), np.tile([0.0, 0.95, 0.25], (frames, 1))
+    heel, ball = (Plant(f"left_{end}", 144, stop, np.zeros(3)) for end, stop in (("heel", 149), ("ball", frames)))
+    reach = np.interp(np.arange(frames), [146, 156], [0.85, 0.9])
+    rise, _ = push_off_rises(hips, ankles, heels, balls, reach, [Step("left", (heel,), (ball,))], "left", fps)
+    assert rise[:146].max() < 1e-4
+    assert np.radians(10.0) < rise.max() < HEEL_SETTINGS.push_off
 
 
 def test_hands_of_someone_bent_down_stay_above_the_treads(walk):

@@ -50,6 +50,7 @@ from footplant.feet.steps import (
     transferred_places,
     without_overlap,
 )
+from footplant.feet.stillness import held_with_joints
 from footplant.feet.swing import move_feet_to_ground
 from footplant.feet.tiptoe import places_at_toe_tips, with_toe_tips
 from footplant.geometry import Plane
@@ -130,6 +131,7 @@ def terrain(
     if not same:
         motion = transfer(motion, clip.character, mover, stride=stage.scale, about=stage.start)
         motion = no_rougher(motion, mover, Kinematics(clip.motion), clip.character, lead)
+    contacts = held_with_joints(contacts, Kinematics(motion), mover)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     level = _places_on_level_ground(steps, clip, mover, target, stage, motion)
     plan = None if keep_steps else plan_steps(motion, target, steps, level, contacts, ground, lead)

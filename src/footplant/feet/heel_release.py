@@ -91,11 +91,14 @@ def push_off_rises(
     angles = np.arctan2(s, c) - np.arccos(np.clip(k / np.maximum(np.hypot(c, s), 1e-9), -1.0, 1.0))
     ahead = rotation.cross(axis, np.broadcast_to(rotation.AXES["y"], axis.shape))
     trailing = (ahead * (hips - ankles)).sum(axis=1) > 0.0
-    need = np.where(late & ~held & trailing & (k > c + 1e-9) & (s > 0.0), np.clip(angles, 0.0, settings.push_off), 0.0)
+    need = np.where(late & trailing & (k > c + 1e-9) & (s > 0.0), np.clip(angles, 0.0, settings.push_off), 0.0)
+    # a foot that is held flat begins to pitch as slowly as it ends: a curve that met all of the need in the next frame
+    # would go on from there, at the end of a clip to 70°
+    away = share_away(held, half)
+    need = away * need
     if not need.any():
         return np.zeros(frames), rotation.identity(frames)
-    # a foot that is held flat begins to pitch as slowly as it ends
-    rise = share_away(held, half) * np.clip(smooth_above(need, held, half), 0.0, None)
+    rise = away * np.clip(smooth_above(need, held, half), 0.0, None)
     return rise, rotation.exp(rise[:, None] * axis)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.feet.footing import Footing
 from footplant.feet.steps import Step
+from footplant.humanoid.limits import clamp_to_limits
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -162,7 +163,9 @@ def _lean(kinematics: Kinematics, character: Character, vectors: NDArray, rotati
         before = shares[above] if above >= 0 else 0.0
         # turned about one axis, so that the turns of parent and joint subtract
         new = rotation.multiply(rotation.exp((shares[joint] - before) * vectors), world[:, joint])
-        rotations[:, joint] = new if above < 0 else rotation.multiply(rotation.inverse(world[:, above]), new)
+        local = new if above < 0 else rotation.multiply(rotation.inverse(world[:, above]), new)
+        # a spine that is bent as far as it goes leans less
+        rotations[:, joint] = clamp_to_limits(character, joint, local, rotations[:, joint]) if joint in spine else local
     places = kinematics.positions
     middle = 0.5 * (places[:, roles["left_upper_leg"]] + places[:, roles["right_upper_leg"]])
     arm = places[:, hips] - middle
