@@ -883,6 +883,24 @@ def test_what_stays_on_the_spot_without_walking_stays_there(name):
     assert travelling(clip) is clip
 
 
+def test_a_walk_that_goes_head_over_heels_is_no_gait():
+    """A roll that ends as it begins travels and repeats itself, as a walk does that turns over as it goes."""
+    walk = io.load("sample:walk")
+    turns = rotation.exp(np.linspace(0.0, 8.0 * np.pi, len(walk.motion))[:, None] * rotation.AXES["x"])
+    rotations = np.array(walk.motion.rotations)
+    rotations[:, 0] = rotation.multiply(turns, rotations[:, 0])
+    rolling = replace(walk, motion=walk.motion.like(walk.motion.root, rotations, walk.motion.offsets))
+    assert examine(walk).kind == "gait"
+    assert examine(rolling).kind == "action"
+
+
+def test_a_captured_roll_is_no_gait():
+    path = DATA / "deepmimic" / "humanoid3d_roll.txt"
+    if not path.exists():
+        pytest.skip("no real clips")
+    assert [examine(travelling(clip)).kind for clip in clips_of(path)] == ["action"]
+
+
 def test_all_takes_of_a_file_make_a_set(tmp_path):
     walk = replace(io.load("sample:walk"), name="Walk")
     io.save(tmp_path / "hero.glb", walk, takes=[walk, replace(walk, motion=walk.motion[40:90], name="Step")])
