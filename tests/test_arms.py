@@ -16,6 +16,7 @@ from footplant.humanoid import body_shell
 from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell, part_vertices
 from footplant.humanoid.limits import limit_table, limit_violations
 from footplant.kernels import shell as kernel
+from footplant.kernels.quaternion import nearer_way
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.samples import load_character
@@ -516,10 +517,10 @@ def test_turns_are_taken_the_way_round_that_is_nearer():
     """A shoulder that turns on past 180° goes on: its rotation vector does not jump."""
     axis = np.array([-0.74, -0.25, 0.62]) / np.linalg.norm([-0.74, -0.25, 0.62])
     own, turn = (tuple(rotation.log(rotation.exp(angle * axis))) for angle in (np.pi - 0.05, np.pi + 0.1))
-    np.testing.assert_allclose(arms_kernel.nearer_way(turn, own), (np.pi + 0.1) * axis, atol=1e-9)
-    np.testing.assert_allclose(arms_kernel.nearer_way(own, turn), -(np.pi + 0.05) * axis, atol=1e-9)
+    np.testing.assert_allclose(nearer_way(turn, own), (np.pi + 0.1) * axis, atol=1e-9)
+    np.testing.assert_allclose(nearer_way(own, turn), -(np.pi + 0.05) * axis, atol=1e-9)
     # a straight elbow that bends far stays on its way
-    assert arms_kernel.nearer_way((0.0, 2.0, 0.0), (0.0, -1e-9, 0.0)) == (0.0, 2.0, 0.0)
+    assert nearer_way((0.0, 2.0, 0.0), (0.0, -1e-9, 0.0)) == (0.0, 2.0, 0.0)
 
 
 def turned_stage(motion: Motion, local: np.ndarray, target: Character):

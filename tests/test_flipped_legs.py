@@ -71,6 +71,22 @@ def test_a_flipped_leg_is_turned_back_and_no_joint_moves(side):
     np.testing.assert_allclose(knee, np.tile([140.0, 0.0, 0.0], (len(made), 1)), atol=1e-6)
 
 
+@pytest.mark.parametrize("roll", [120.0, -95.0])
+def test_a_foot_that_rolls_over_as_its_leg_flips_rolls_over_slowly(roll):
+    flipped, foot, toes = with_flipped_leg("left"), ROLES["left_foot"], ROLES["left_toes"]
+    rotations, line = np.array(flipped.rotations), flipped.skeleton.offsets[toes]
+    turn = rotation.exp(np.radians(roll) * line / np.linalg.norm(line))
+    rotations[FIRST:LAST, foot] = rotation.multiply(rotations[FIRST:LAST, foot], turn)
+    rolled = replace(flipped, rotations=rotations)
+    made = rolled.with_unflipped_legs(ROLES)
+    steps = [degrees(each.rotations[1:, foot], each.rotations[:-1, foot]) for each in (made, rolled, CLIP.motion)]
+    assert steps[1].max() > abs(roll) - 20.0
+    assert steps[0].max() < steps[2].max() + 20.0
+    # a roll moves no joint
+    places = [Kinematics(each).positions[:, [foot, toes]] for each in (made, rolled)]
+    np.testing.assert_allclose(places[0], places[1], atol=1e-9)
+
+
 def test_legs_that_do_not_flip_stay():
     assert CLIP.motion.with_unflipped_legs(ROLES) is CLIP.motion
     empty = CLIP.motion[:0]

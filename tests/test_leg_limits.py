@@ -1,13 +1,20 @@
-"""Ankles of planted feet and hip joints within their limits: the rows' slopes, and the twist handed to the knee."""
+"""Ankles of planted feet and hip joints within their limits: the rows' slopes, and twists of thighs and shanks."""
 
 import numpy as np
 import pytest
 
 from footplant import rotation, samples
-from footplant.humanoid.limits import anatomical_turn_derivatives, anatomical_turns_of, limit_violations
+from footplant.humanoid.limits import (
+    anatomical_turn_derivatives,
+    anatomical_turns_beside,
+    anatomical_turns_of,
+    clamp_to_limits,
+    limit_violations,
+)
+from footplant.humanoid.reference import reference_world
 from footplant.kinematics import Kinematics
 from footplant.solve import _legs as kernel
-from footplant.solve.leg_limits import shank_rows, thigh_rows, twist_shanks
+from footplant.solve.leg_limits import shank_rows, thigh_rows, twist_legs
 from footplant.solve.legs import FootCurve, legs_of, solve_legs
 
 
@@ -57,7 +64,7 @@ def test_twist_beyond_an_ankles_limit_goes_to_the_knee_and_moves_no_joint():
     motion, own, character = turned_foot("y", 65.0)
     legs, foot = legs_of(character), character.roles["left_foot"]
     assert np.degrees(limit_violations(character, motion.rotations)[:, foot].min()) > 10.0
-    twisted = twist_shanks(motion, character, legs, own)
+    twisted = twist_legs(motion, character, legs, own)
     assert np.degrees(limit_violations(character, twisted.rotations).max()) < 0.5
     before, after = Kinematics(motion), Kinematics(twisted)
     ankle = [leg.end for leg in legs]
@@ -90,15 +97,94 @@ def test_derivatives_of_anatomical_turns_are_those_of_finite_differences():
     clip = samples.load("walk")
     joint = clip.character.roles["left_upper_leg"]
     local = np.concatenate([clip.motion.rotations[:40:7, joint], rotation.identity(1)])
-    found, step = anatomical_turn_derivatives(clip.character, joint, local), 1e-6
+    found = anatomical_turn_derivatives(
+        clip.character, joint, anatomical_turns_of(clip.character, joint, local)
+    )  # fmt: skip
+    np.testing.assert_allclose(found, differences(clip.character, joint, local, local), atol=1e-5)
+
+
+def differences(character, joint, local, own):
+    """Return the derivatives of a joint's rotation vectors, the way round beside its own ones, by differences."""
+    step, out = 1e-6, np.empty((len(local), 3, 3))
     for axis in range(3):
         sides = [
-            anatomical_turns_of(
-                clip.character, joint, rotation.multiply(rotation.exp(sign * step * np.eye(3)[axis]), local)
-            )
+            anatomical_turns_beside(
+                character, joint, rotation.multiply(rotation.exp(sign * step * np.eye(3)[axis]), local), own
+            )[0]
             for sign in (1.0, -1.0)
         ]
-        np.testing.assert_allclose(found[:, :, axis], (sides[0] - sides[1]) / (2.0 * step), atol=1e-5)
+        out[:, :, axis] = (sides[0] - sides[1]) / (2.0 * step)
+    return out
+
+
+def past_half_a_turn():
+    """Return a thigh drawn up sideways, as in a crawl, that turns from 160° to 215°: local rotations (30, 4)."""
+    clip = samples.load("stand")
+    axis, joint = np.array([-0.68, 0.49, 0.54]), clip.character.roles["left_upper_leg"]
+    turns = np.radians(np.linspace(160.0, 215.0, 30))[:, None] * (axis / np.linalg.norm(axis))
+    world = reference_world(clip.character.skeleton, clip.character.roles)[1]
+    above, own = world[int(clip.character.skeleton.parents[joint])], world[joint]
+    local = rotation.multiply(rotation.multiply(rotation.inverse(above), rotation.exp(turns)), own)
+    return clip.character, joint, local, turns
+
+
+def test_a_joint_that_passes_half_a_turn_jumps_neither_in_its_measure_nor_in_its_rows():
+    character, joint, local, turns = past_half_a_turn()
+    own = np.repeat(local[:1], 30, axis=0)
+    found, before = anatomical_turns_beside(character, joint, local, own)
+    np.testing.assert_allclose(found, turns, atol=1e-9)
+    np.testing.assert_allclose(before, np.repeat(turns[:1], 30, axis=0), atol=1e-9)
+    # the principal vector jumps by 360°, its derivative is of another side
+    jumps = np.linalg.norm(np.diff(anatomical_turns_of(character, joint, local), axis=0), axis=1)
+    assert np.degrees(jumps.max()) > 300.0
+    by = anatomical_turn_derivatives(character, joint, found)
+    np.testing.assert_allclose(by, differences(character, joint, local, own), atol=1e-5)
+    # what its own excess is, is as the measure has it, on both sides
+    whole = np.tile(rotation.identity(1), (30, len(character.skeleton), 1))
+    whole[:, joint] = local
+    measured = limit_violations(character, whole)[:, joint]
+    assert np.abs(np.diff(measured)).max() < np.radians(2.0)
+    lower, upper = character.limits.lower[joint], character.limits.upper[joint]
+    _, kept = anatomical_turns_beside(character, joint, local, local)
+    excess = np.linalg.norm(np.maximum(np.maximum(kept - upper, lower - kept), 0.0), axis=1)
+    np.testing.assert_allclose(excess, measured, atol=1e-9)
+    # and it is turned back to its own excess, not to the other side
+    clamped = clamp_to_limits(character, joint, local, own)
+    now, before = anatomical_turns_beside(character, joint, clamped, own)
+    assert (now < np.maximum(upper, before) + 1e-9).all()
+    assert (now > np.minimum(lower, before) - 1e-9).all()
+    assert np.degrees(rotation.angle(clamped[1:], clamped[:-1])).max() < 2.5
+
+
+def twisted_thigh(hip, knee):
+    """Return the mannequin on a bent left leg, thigh twisted by an angle and knee bent aside, and as it was."""
+    motion, _, character = lifted_thigh(90.0)
+    leg, world = legs_of(character)[0], reference_world(character.skeleton, character.roles)[1]
+    rotations, local = np.array(motion.rotations), motion.rotations
+    along = character.skeleton.offsets[leg.lower] / np.linalg.norm(character.skeleton.offsets[leg.lower])
+    rotations[:, leg.upper] = rotation.multiply(local[:, leg.upper], rotation.exp(np.radians(hip) * along))
+    above = world[int(character.skeleton.parents[leg.lower])]
+    turn = rotation.exp(np.radians(np.array(knee, float)))
+    rotations[:, leg.lower] = rotation.multiply(
+        rotation.multiply(rotation.inverse(above), turn), world[leg.lower]
+    )  # fmt: skip
+    return motion.like(motion.root, rotations, motion.offsets), motion, character
+
+
+@pytest.mark.parametrize(("hip", "knee"), [(0.0, (60.0, 0.0, -48.0)), (120.0, (100.0, 0.0, 0.0))])
+def test_thighs_twist_for_knees_and_knees_for_hip_joints(hip, knee):
+    motion, own, character = twisted_thigh(hip, knee)
+    legs = legs_of(character)
+    leg, before = legs[0], np.degrees(limit_violations(character, motion.rotations))
+    assert before[:, [leg.upper, leg.lower]].max() > 7.0
+    found = twist_legs(motion, character, legs, own)
+    after = np.degrees(limit_violations(character, found.rotations))
+    assert after[:, [leg.upper, leg.lower]].max() < 0.5
+    places, moved = (Kinematics(each).positions for each in (motion, found))
+    np.testing.assert_allclose(moved, places, atol=1e-9)
+    # the least twist: the joint that was beyond its limits ends at them
+    assert (np.degrees(rotation.angle(found.rotations, motion.rotations))[:, leg.upper] < 40.0).all()
+    assert twist_legs(own, character, legs, own) is own
 
 
 def lifted_thigh(degrees):

@@ -18,11 +18,12 @@ from footplant.feet.planting import can_plant, plant_feet
 from footplant.feet.steps_apart import ApartRow, StepsApart, least_moves
 from footplant.geometry import Plane
 from footplant.grounds import slope
-from footplant.humanoid.limits import anatomical_turns, clamp_to_limits, limit_excess
-from footplant.humanoid.reference import reference_pose
+from footplant.humanoid.limits import anatomical_turns_beside, clamp_to_limits, limit_excess
+from footplant.humanoid.reference import reference_pose, reference_world
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY, FootCurve, knee_flexions, legs_of, solve_legs
+from footplant.skeleton import Limits
+from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY, FootCurve, _keep_trunk, knee_flexions, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
 from footplant.solve.reference import no_rougher
 from footplant.transfer import transfer
@@ -274,6 +275,45 @@ def test_a_motion_on_its_own_bones_is_as_rough_as_it_was():
     assert no_rougher(walk().motion, walk().character, Kinematics(walk().motion), walk().character) is walk().motion
 
 
+def test_smoothing_takes_no_joint_beyond_its_limits():
+    """A head that shakes at its limit, on a body that may be no rougher than one that does not."""
+    clip, target = walk(), samples.load_character("sally")
+    copied, (neck, *_) = transfer(clip.motion, clip.character, target), target.require_roles().joints["neck"]
+    assert target.limits is not None
+    rotations, frames = np.array(copied.rotations), len(copied)
+    # it is 5° beyond its limit, but for some frames in which it is within it
+    nods = np.full(frames, target.limits.upper[neck, 0] + np.radians(5.0))
+    nods[[20, 40, 41, 60, 62]] -= np.radians(10.0)
+    world = reference_world(target.skeleton, target.require_roles())[1]
+    above = world[int(target.skeleton.parents[neck])]
+    turned = rotation.multiply(rotation.exp(nods[:, None] * rotation.AXES["x"]), world[neck])
+    rotations[:, neck] = rotation.multiply(rotation.inverse(above), turned)
+    nodding = copied.like(copied.root, rotations)
+    smooth = no_rougher(nodding, target, Kinematics(clip.motion), clip.character, excess=0.2)
+    assert np.degrees(rotation.angle(smooth.rotations, nodding.rotations))[:, neck].max() > 1.0
+    added = limit_excess(target, smooth.rotations) - limit_excess(target, nodding.rotations)
+    assert np.degrees(added.max()) < 0.51
+
+
+def test_the_spine_hands_on_what_its_lowest_vertebra_may_not_turn():
+    """Hips that turn for far steps: the trunk stays as it is turned in the world, within the limits of its joints."""
+    character, motion = walk().character, standing()
+    spine = character.require_roles().joints["spine"]
+    assert character.limits is not None
+    lower, upper = np.array(character.limits.lower), np.array(character.limits.upper)
+    world, chest = Kinematics(motion).rotations, spine[-1]
+    kept, turn = world[:, spine], rotation.exp(np.radians([[0.0, 12.0, 0.0]]))
+    lower[spine[0]], upper[spine[0]] = np.radians(-4.0), np.radians(4.0)
+    bounded = replace(character, limits=Limits(lower, upper))
+    rotations = np.array(motion.rotations)
+    _keep_trunk(bounded, spine[0], rotation.multiply(turn, world[:, 0]), world, rotations)
+    assert np.degrees(limit_excess(bounded, rotations)[:, spine].max()) < 1e-6
+    rotations[:, 0] = rotation.multiply(turn, world[:, 0])
+    after = Kinematics(motion.like(motion.root, rotations)).rotations
+    assert np.degrees(rotation.angle(after[:, spine[0]], kept[:, 0])).min() > 5.0
+    assert np.degrees(rotation.angle(after[:, chest], kept[:, -1])).max() < 1e-5
+
+
 def test_the_pelvis_tilts_where_one_foot_stands_higher():
     """One foot 20 mm higher: the pelvis tilts, knees share the rest, and the trunk stays upright."""
     character, height, motion = walk().character, 0.02, standing()
@@ -340,9 +380,7 @@ def test_a_joint_is_clamped_to_its_limits_or_to_what_it_had(seed):
     found = clamp_to_limits(character, toes, rotations, own)
 
     def turns(local):
-        whole = np.tile(rotation.identity(1), (count, len(character.skeleton), 1))
-        whole[:, toes] = local
-        return anatomical_turns(character, whole)[:, toes]
+        return anatomical_turns_beside(character, toes, local, own)[0]
 
     low = np.minimum(character.limits.lower[toes], turns(own))
     high = np.maximum(character.limits.upper[toes], turns(own))

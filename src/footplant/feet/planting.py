@@ -30,7 +30,7 @@ from footplant.solve.body_above_ground import knee_rows, trunk_rows
 from footplant.solve.dynamics import Dynamics, Physics, dynamics_of
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Limb
-from footplant.solve.leg_limits import Rows, shank_rows, thigh_rows, twist_shanks
+from footplant.solve.leg_limits import WILLING_TWIST, Rows, shank_rows, thigh_rows, twist_legs
 from footplant.solve.legs import LEG_SETTINGS, SIDES, FootCurve, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
 from footplant.solve.methods import NAMES, method_of
@@ -103,11 +103,11 @@ class _Bounds:
         reference was recorded on another body, which may be thinner. pitches: (F,) radians; of the solution's trunk.
         """
         apart = knees = high = None
-        # what the knee can turn instead is asked of nobody else
-        twisted = twist_shanks(posed.motion, character, legs, own)
+        # what turns of bones about their own lines can do is asked of nobody else
+        twisted = twist_legs(posed.motion, character, legs, own, WILLING_TWIST)
         seen = posed if twisted is posed.motion else Kinematics(twisted)
         shanks, lean = shank_rows(seen, character, legs, planted, own, self.shanks)
-        thighs, lift = thigh_rows(posed, character, legs, own, self.thighs)
+        thighs, lift = thigh_rows(seen, character, legs, own, self.thighs)
         if other_body:
             apart = legs_apart(posed, character, legs, planted[0] & planted[1])
             knees = knee_rows(posed, character, legs, planted, ground)
@@ -318,7 +318,7 @@ def plant_feet(
         feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
         posed = Kinematics(found.motion)
-    found = replace(found, motion=twist_shanks(found.motion, character, legs, limited))
+    found = replace(found, motion=twist_legs(found.motion, character, legs, limited))
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     root[span.start : span.stop], rotations[span.start : span.stop] = found.motion.root, found.motion.rotations
     placed = list(plants)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.quaternion import exp, log, multiply
+from footplant.kernels.measures import less_beyond
+from footplant.kernels.quaternion import exp, log, multiply, nearer_way
 
 
 @uncounted_jit
@@ -20,13 +21,15 @@ def _turn(above, rotation, world):
 def clamp(above, world, lower, upper, own, rotations):
     """Clamp local rotations (F, 4) in place to limits (3,), or to own ones (F, 4) beyond them; return how many changed.
 
+    Own ones are taken the way round that is less beyond the limits, and others the way round that is nearer to them.
     above, world (4,): rotations of the joint's parent and of the joint in the reference pose.
     """
     changed = 0
     for f in range(rotations.shape[0]):
         r = rotations[f]
-        vx, vy, vz = _turn(above, r, world)
         kx, ky, kz = _turn(above, own[f], world)
+        kx, ky, kz, _ = less_beyond(kx, ky, kz, lower, upper)
+        vx, vy, vz = nearer_way(_turn(above, r, world), (kx, ky, kz))
         cx = min(max(vx, min(lower[0], kx)), max(upper[0], kx))
         cy = min(max(vy, min(lower[1], ky)), max(upper[1], ky))
         cz = min(max(vz, min(lower[2], kz)), max(upper[2], kz))

@@ -34,6 +34,11 @@ class FlipSettings:
     4° to 40°; one whose direction is wrong as well, by 91°, is left as it is."""
     about: float = 0.05
     """Seconds before and after a flip of an ankle that are interpolated: flips take up to 13 frames at 120 Hz."""
+    rolls: float = np.radians(30.0)
+    """Radians; a foot that turns by more about its own line from one frame to the next, as its knee begins or ceases to
+    be folded backwards, has rolled over: the one capture's foot does by 87° to 130°."""
+    spread: float = 0.2
+    """Seconds before and after over which such a roll is spread."""
 
 
 SETTINGS = FlipSettings()
@@ -52,15 +57,18 @@ def unflipped_legs(skeleton: Skeleton, roles: Roles, rotations: ArrayLike, fps: 
         if hip is None or knee is None or foot is None:
             continue
         if skeleton.parents[foot] == knee and skeleton.parents[knee] == hip:
-            out = _unfolded(skeleton, roles, out, (hip, knee, foot))
+            out = _unfolded(skeleton, roles, out, (hip, knee, foot), max(round(SETTINGS.spread * rate), 1))
         out = _unflipped(skeleton, roles, out, foot, round(SETTINGS.about * rate))
     return out
 
 
-def _unfolded(skeleton: Skeleton, roles: Roles, rotations: NDArray, joints: tuple[int, int, int]) -> NDArray:
+def _unfolded(
+    skeleton: Skeleton, roles: Roles, rotations: NDArray, joints: tuple[int, int, int], spread: int
+) -> NDArray:
     """Return rotations (F, J, 4) without knees that are bent backwards by more than knees bend.
 
-    joints: of the hip, the knee and the foot. The foot keeps its world rotation.
+    joints: of the hip, the knee and the foot. The foot keeps its world rotation, but for a roll of its own as the knee
+    begins or ceases to be folded (`_spread_rolls`).
     """
     hip, knee, foot = joints
     bends = rotation.log(_away(skeleton, roles, rotations, knee))[:, 0]
@@ -74,8 +82,36 @@ def _unfolded(skeleton: Skeleton, roles: Roles, rotations: NDArray, joints: tupl
     bent = rotation.multiply(rotation.inverse(thigh), rotations[folded, knee])
     out[folded, knee] = rotation.multiply(bent, shank)
     out[folded, foot] = rotation.multiply(rotation.inverse(shank), rotations[folded, foot])
+    _spread_rolls(skeleton, roles, out, joints, folded, spread)
     out[:, joints] = rotation.unroll(out[:, joints])
     return out
+
+
+def _spread_rolls(
+    skeleton: Skeleton, roles: Roles, rotations: NDArray, joints: tuple[int, int, int], folded: NDArray, spread: int
+) -> None:
+    """Turn a foot about its own line so that it does not roll over where its knee begins or ceases to be folded.
+
+    Half of a jump is taken back before it and half after it, less and less over `spread` frames: which side is right,
+    nothing tells. Places of toes stay.
+    """
+    toes = roles.get(f"{'left' if joints[2] == roles.get('left_foot') else 'right'}_toes")
+    if toes is None or skeleton.parents[toes] != joints[2] or not np.linalg.norm(skeleton.offsets[toes]):
+        return
+    line, local = skeleton.offsets[toes] / np.linalg.norm(skeleton.offsets[toes]), rotations[:, joints[2]]
+    # in the frame of the thigh: it does not jump
+    turned = rotation.multiply(rotations[:, joints[0]], rotation.multiply(rotations[:, joints[1]], local))
+    steps = rotation.multiply(rotation.inverse(turned[:-1]), turned[1:])
+    rolls = 2.0 * np.arctan2(steps[:, 1:] @ line, steps[:, 0])
+    rolls = np.mod(rolls + np.pi, 2.0 * np.pi) - np.pi
+    frames, back = np.arange(len(local)), np.zeros(len(local))
+    for edge in np.flatnonzero(folded[1:] != folded[:-1]):
+        if abs(rolls[edge]) > SETTINGS.rolls:
+            before = frames <= edge
+            share = np.clip(np.where(before, edge - frames, frames - edge - 1) / spread, 0.0, 1.0)
+            fade = 1.0 - share * share * (3.0 - 2.0 * share)
+            back += np.where(before, 0.5, -0.5) * rolls[edge] * fade
+    rotations[:, joints[2]] = rotation.multiply(local, rotation.exp(back[:, None] * line))
 
 
 def _unflipped(skeleton: Skeleton, roles: Roles, rotations: NDArray, foot: int, about: int) -> NDArray:

@@ -75,12 +75,38 @@ def anatomical_turns_of(character: Character, joint: int, rotations: NDArray) ->
     return rotation.log(rotation.multiply(rotation.multiply(above, rotations), rotation.inverse(world)))
 
 
-def anatomical_turn_derivatives(character: Character, joint: int, rotations: NDArray) -> NDArray:
-    """Return the derivatives (F, 3, 3) of `anatomical_turns_of` by a turn ω of the joint in its parent's frame.
+def anatomical_turns_beside(
+    character: Character, joint: int, rotations: NDArray, own: NDArray
+) -> tuple[NDArray, NDArray]:
+    """Return `anatomical_turns_of` a joint's rotations and of its own ones, both (F, 4), the same way round.
 
-    The local rotation becomes exp(ω)·L; the inverse of the left Jacobian of SO(3) takes ω to the change of the vector.
+    Its own: the way round that is less beyond the limits, as `limit_violations` has it; the others: that which is
+    nearer to it. So a joint that passes 180° does not jump from one side of its limits to the other.
     """
-    turns = anatomical_turns_of(character, joint, rotations)
+    now, before = (anatomical_turns_of(character, joint, each) for each in (rotations, own))
+    if character.limits is not None:
+        lower, upper = character.limits.lower[joint], character.limits.upper[joint]
+        around = _other_way(before)
+        beyond, less = (
+            np.linalg.norm(np.maximum(np.maximum(each - upper, lower - each), 0.0), axis=1) for each in (before, around)
+        )
+        before = np.where((less < beyond)[:, None], around, before)
+    around = _other_way(now)
+    nearer = ((around - before) ** 2).sum(axis=1) < ((now - before) ** 2).sum(axis=1)
+    return np.where(nearer[:, None], around, now), before
+
+
+def _other_way(turns: NDArray) -> NDArray:
+    """Return rotation vectors (F, 3) the other way round: by 360° less."""
+    return turns * (1.0 - 2.0 * np.pi / np.maximum(np.linalg.norm(turns, axis=1, keepdims=True), 1e-6))
+
+
+def anatomical_turn_derivatives(character: Character, joint: int, turns: NDArray) -> NDArray:
+    """Return the derivatives (F, 3, 3) of the rotation vectors of a joint by a turn ω in its parent's frame.
+
+    turns: (F, 3) as of `anatomical_turns_of`, either way round. The local rotation becomes exp(ω)·L; the inverse of the
+    left Jacobian of SO(3) takes ω to the change of the vector.
+    """
     angle = np.maximum(np.linalg.norm(turns, axis=1), 1e-4)[:, None, None]
     x, y, z = turns.T
     zero = np.zeros(len(turns))

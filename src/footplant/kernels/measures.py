@@ -21,6 +21,21 @@ def _excess(x, y, z, lower, upper):
 
 
 @uncounted_jit
+def less_beyond(x, y, z, lower, upper):
+    """Return a rotation vector the way round that is less beyond a box (3,) to (3,), and by how much.
+
+    One that passes 180° does not jump.
+    """
+    excess, angle = _excess(x, y, z, lower, upper), math.sqrt(x * x + y * y + z * z)
+    if excess > 0.0 and angle > 0.5 * math.pi:
+        other = 1.0 - 2.0 * math.pi / angle
+        around = _excess(other * x, other * y, other * z, lower, upper)
+        if around < excess:
+            return other * x, other * y, other * z, around
+    return x, y, z, excess
+
+
+@uncounted_jit
 def limit_excess(above, local, below, lower, upper, free, out):
     """Write the radians (F, J) by which joints exceed their limits: see `humanoid.limit_violations`.
 
@@ -48,12 +63,7 @@ def limit_excess(above, local, below, lower, upper, free, out):
                 ):
                     continue
             vx, vy, vz = log(w, x, y, z)
-            out[f, j] = _excess(vx, vy, vz, lower[j], upper[j])
-            angle = math.sqrt(vx * vx + vy * vy + vz * vz)
-            if out[f, j] > 0.0 and angle > 0.5 * math.pi:
-                # the same rotation the other way round: one that passes 180° does not jump
-                other = 1.0 - 2.0 * math.pi / angle
-                out[f, j] = min(out[f, j], _excess(other * vx, other * vy, other * vz, lower[j], upper[j]))
+            _, _, _, out[f, j] = less_beyond(vx, vy, vz, lower[j], upper[j])
 
 
 @uncounted_jit

@@ -59,6 +59,16 @@ def log(w, x, y, z):
 
 
 @uncounted_jit
+def nearer_way(turn, other):
+    """Return a rotation vector the way round that is nearer to another one."""
+    scale = 1.0 - 2.0 * math.pi / max(math.sqrt(turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2), 1e-6)
+    around = (scale * turn[0], scale * turn[1], scale * turn[2])
+    far = (turn[0] - other[0]) ** 2 + (turn[1] - other[1]) ** 2 + (turn[2] - other[2]) ** 2
+    near = (around[0] - other[0]) ** 2 + (around[1] - other[1]) ** 2 + (around[2] - other[2]) ** 2
+    return around if near < far else turn
+
+
+@uncounted_jit
 def direction(start, end):
     """Return the unit vector from a point (3,) to another."""
     x, y, z = end[0] - start[0], end[1] - start[1], end[2] - start[2]

@@ -34,7 +34,8 @@ from footplant.kernels.banded import (
     solve_clip,
     write_solution,
 )
-from footplant.kernels.quaternion import direction, exp, log, multiply, rotate
+from footplant.kernels.measures import less_beyond
+from footplant.kernels.quaternion import direction, exp, log, multiply, nearer_way, rotate
 from footplant.kernels.shell import (
     Bodies,
     Shell,
@@ -750,6 +751,14 @@ def anatomical(limits, w, x, y, z):
 
 
 @uncounted_jit
+def own_turn(limits, rotation):
+    """Return `anatomical` of an incoming rotation (4,), the way round that is less beyond the limits."""
+    x, y, z = anatomical(limits, rotation[0], rotation[1], rotation[2], rotation[3])
+    x, y, z, _ = less_beyond(x, y, z, limits[8:11], limits[11:14])
+    return x, y, z
+
+
+@uncounted_jit
 def slack_of(limits, n, sign, own, now):
     """Return how far a component of a rotation vector is within a limit, or within the incoming motion's own one."""
     bound = limits[8 + n] if sign > 0.0 else limits[11 + n]
@@ -764,7 +773,7 @@ def add_wrist_limits(arms, window, k, side, weights, work):
     It is taken the way round that is nearer to that of the incoming motion: past 180° the shorter one is another.
     """
     limits, hand, turn = arms.limits[side, HAND], window.locals[k, side, HAND], work.arms[side, 27:30]
-    own = anatomical(limits, hand[0], hand[1], hand[2], hand[3])
+    own = own_turn(limits, hand)
     w, x, y, z = exp(turn[0], turn[1], turn[2])
     w, x, y, z = multiply(w, x, y, z, hand[0], hand[1], hand[2], hand[3])
     now = nearer_way(anatomical(limits, w, x, y, z), own)
@@ -818,20 +827,6 @@ def arm_turns(arms, window, k, side, straight, a, b, c, d):
 
 
 @uncounted_jit
-def nearer_way(turn, other):
-    """Return a rotation vector the way round that is nearer to another one."""
-    scale = 1.0 - 2.0 * math.pi / max(math.sqrt(turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2), 1e-6)
-    around = (scale * turn[0], scale * turn[1], scale * turn[2])
-    return around if apart(around, other) < apart(turn, other) else turn
-
-
-@uncounted_jit
-def apart(a, b):
-    """Return the squared distance between two vectors."""
-    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2
-
-
-@uncounted_jit
 def add_arm_limits(arms, window, k, side, unknowns, weights, work):
     """Add rows for the rotation vectors of shoulder and elbow, as those of wrists; derivatives by differences, since
     the upper arm's twist follows from the plane of the arm.
@@ -839,10 +834,7 @@ def add_arm_limits(arms, window, k, side, unknowns, weights, work):
     i, step, limits = 4 * side, 1e-6, arms.limits[side]
     a, b, c, d = unknowns[i], unknowns[i + 1], unknowns[i + 2], unknowns[i + 3]
     upper, lower = window.locals[k, side, UPPER_ARM], window.locals[k, side, FOREARM]
-    own = (
-        anatomical(limits[UPPER_ARM], upper[0], upper[1], upper[2], upper[3]),
-        anatomical(limits[FOREARM], lower[0], lower[1], lower[2], lower[3]),
-    )
+    own = own_turn(limits[UPPER_ARM], upper), own_turn(limits[FOREARM], lower)
     now = arm_turns(arms, window, k, side, weights.straight, a, b, c, d)
     now = nearer_way(now[0], own[0]), nearer_way(now[1], own[1])
     first = work.counts[k]

@@ -509,14 +509,32 @@ def _turn_trunk(
     new = rotation.multiply(both, world[:, pelvis])
     above = int(skeleton.parents[pelvis])
     rotations[:, pelvis] = new if above < 0 else rotation.multiply(rotation.inverse(world[:, above]), new)
+    kept = world if pitch is None else rotation.multiply(pitch[:, None], world)
     for child in np.flatnonzero(skeleton.parents == pelvis):
         if child not in legs_above:
-            kept = world[:, child] if pitch is None else rotation.multiply(pitch, world[:, child])
-            rotations[:, child] = rotation.multiply(rotation.inverse(new), kept)
+            _keep_trunk(character, int(child), new, kept, rotations)
     if pitch is not None:
         _keep_head(world, character, pitch, rotations)
     arm = positions[:, pelvis] - 0.5 * (positions[:, legs[0].upper] + positions[:, legs[1].upper])
     return rotation.rotate(both, arm) - arm
+
+
+def _keep_trunk(character: Character, joint: int, above: NDArray, kept: NDArray, rotations: NDArray) -> None:
+    """Turn a joint on the pelvis so that it keeps its world rotation, as far as its limits allow.
+
+    What a vertebra may not turn, the next one turns. above: (F, 4) world rotations of the pelvis; kept: (F, J, 4) those
+    that joints keep.
+    """
+    spine = character.require_roles().joints.get("spine", ())
+    if joint not in spine:
+        rotations[:, joint] = rotation.multiply(rotation.inverse(above), kept[:, joint])
+        return
+    for vertebra in spine:
+        wanted = rotation.multiply(rotation.inverse(above), kept[:, vertebra])
+        rotations[:, vertebra] = clamp_to_limits(character, vertebra, wanted, rotations[:, vertebra])
+        above = rotation.multiply(above, rotations[:, vertebra])
+        if np.array_equal(rotations[:, vertebra], wanted) or vertebra not in character.skeleton.parents[list(spine)]:
+            break
 
 
 def _keep_head(world: NDArray, character: Character, pitch: NDArray, rotations: NDArray) -> None:
