@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import footplant
+from conftest import shared_data
 from footplant import rotation
 from footplant.constraints import Footplant
 from footplant.geometry import Plane
@@ -613,3 +614,18 @@ def test_rows_of_a_shoulder_past_half_a_turn_have_their_derivatives():
         (_, up, _), (_, down, _) = rows(at + step), rows(at - step)
         for k, n in enumerate(counts):
             assert np.abs((up[k, :n] - down[k, :n]) / 2e-5 - slopes[k, :n, unknown]).max() < 1e-3
+
+
+def test_elbows_that_bend_quickly_keep_their_limits_between_knots(monkeypatch):
+    clip = footplant.load(shared_data("bvh/other/boxing_toes.bvh"))
+    short, part = load_character("short"), replace(clip, motion=clip.motion[252:450])
+
+    def farthest() -> float:
+        made = footplant.retarget(part, short, measured=False)
+        assert made.unsolved is not None
+        added = limit_violations(short, made.motion.rotations) - limit_violations(short, made.unsolved.motion.rotations)
+        return float(np.degrees(added[:, short.require_roles()["left_lower_arm"]].max()))
+
+    assert farthest() < 0.6
+    monkeypatch.setattr(arms_module._ArmsStage, "_breaks_limits", lambda *_: False)
+    assert farthest() > 1.5
