@@ -448,6 +448,29 @@ def test_kinds_of_clips_are_told_from_them():
     assert kick.part[0] < kick.key < kick.part[1]
 
 
+def test_what_turns_over_is_no_gait(shared):
+    """A roll travels and repeats itself as a walk does, but cannot be blended in phase with one."""
+    names = {"humanoid3d_roll": "action", "humanoid3d_walk": "gait"}
+    assert kinds_of({name: shared / "deepmimic" / f"{name}.txt" for name in names}) == names
+
+
+def test_the_key_moment_of_an_action_comes_before_it_is_left():
+    """Also where the limb is fastest at the end of the clip, or transitions are long."""
+    walk, kick = footplant.load("sample:walk"), on_one_character([footplant.load("sample:kick")])[0]
+    key = examine(kick).key
+    cut = replace(kick, motion=kick.motion[: round((key + 0.2) * kick.motion.fps)], name="cut")
+    for clip, fade in ((kick, 0.9), (cut, 0.5)):
+        controller = footplant.drive_set([walk, clip], fade=fade)
+        (number,) = controller.tables.effectors
+        # the cut one is shorter than a transition: it is left at its key moment if it is aimed
+        assert clip is cut or controller.tables.effectors[number].seconds <= controller.leaves(number) + 1e-6
+        state = controller.init(begin="walk")
+        aimed = controller.request(state, clip.name.removeprefix("sample:"), target=(0.0, 0.5, 2.0))
+        for _ in range(400):
+            controller.step(state, 1.0 / FPS)
+        assert aimed.status in ("met", "missed")
+
+
 @cache
 def from_clips():
     return footplant.drive_set([f"sample:{name}" for name in ("walk", "run", "kick")])
@@ -761,27 +784,70 @@ def test_a_foot_that_the_body_leaves_behind_swings_within_reach():
     assert beyond(path) < 0.2 * beyond(straight)
 
 
-def test_a_joint_above_the_hips_turns_with_them():
-    """Hips may hang from a joint on the floor that never turns: headings are told, and bodies stay as posed."""
-    clip = footplant.load("sample:turn-left")
+def hung_on_the_floor(clip, beside=0.0):
+    """Return a clip whose hips hang from a joint on the floor that never turns, some metres beside them."""
     skeleton, motion = clip.character.skeleton, clip.motion
     below = Skeleton(
         ["floor", *skeleton.names],
         [-1, 0, *(parent + 1 for parent in skeleton.parents[1:])],
-        np.concatenate([[[0.0, 0.0, 0.0], [0.0, 0.9, 0.0]], skeleton.offsets[1:]]),
+        np.concatenate([[[0.0, 0.0, 0.0], [beside, 0.9, 0.0]], skeleton.offsets[1:]]),
     )
     own = clip.character.require_roles()
     joints = {role: tuple(joint + 1 for joint in part) for role, part in own.joints.items()}
     character = footplant.Character(below, roles=replace(own, joints=joints, reference=None))
     rest = np.tile([1.0, 0.0, 0.0, 0.0], (len(motion), 1, 1))
-    hung = Motion(below, motion.root - [0.0, 0.9, 0.0], np.concatenate([rest, motion.rotations], axis=1), motion.fps)
-    found = carry_heading(replace(clip, motion=hung, character=character, layout=None))
-    before, after = Kinematics(hung).positions[:, 1:], Kinematics(found.motion).positions[:, 1:]
+    rotations = np.concatenate([rest, motion.rotations], axis=1)
+    hung = Motion(below, motion.root - [beside, 0.9, 0.0], rotations, motion.fps)
+    return replace(clip, motion=hung, character=character, layout=None)
+
+
+def test_a_joint_above_the_hips_turns_with_them():
+    """Hips may hang from a joint on the floor that never turns: headings are told, and bodies stay as posed."""
+    clip = footplant.load("sample:turn-left")
+    hung = hung_on_the_floor(clip)
+    found = carry_heading(hung)
+    before, after = Kinematics(hung.motion).positions[:, 1:], Kinematics(found.motion).positions[:, 1:]
     assert np.abs(before - after).max() < 1e-9
-    turned = RootPath.of(motion, root_reference(clip.character)).heading
-    told = RootPath.of(found.motion, root_reference(character)).heading
+    turned = RootPath.of(clip.motion, root_reference(clip.character)).heading
+    told = RootPath.of(found.motion, root_reference(hung.character)).heading
     assert np.ptp(turned) > 0.5
     assert np.abs(np.diff(turned) - np.diff(told)).max() < 1e-6
+
+
+def test_a_body_turns_about_its_hips_wherever_joint_0_is(tmp_path):
+    """Joint 0 of some libraries is metres beside the hips: a steered body that turned about it would fly sideways."""
+    script, found = "walk 1s, walk left 2s, run 1s right, walk 1s", []
+    for beside in (0.0, 4.0):
+        files = [tmp_path / f"{name}.bvh" for name in ("walk", "run")]
+        for file in files:
+            io.save(file, hung_on_the_floor(footplant.load(f"sample:{file.stem}"), beside))
+        controller = footplant.drive_set(files)
+        motion = drive(controller, script).motion
+        hips = controller.character.require_roles()["hips"]
+        found.append(Kinematics(motion).positions[:, hips:])
+        assert np.abs(found[-1][0, 0, ::2]).max() < 0.05
+    np.testing.assert_allclose(found[1], found[0], atol=5e-3)
+
+
+def test_a_knee_that_is_blended_aside_straightens():
+    """A planted foot is reached as far as the leg is long, about whatever axis its knee is bent in the blend."""
+    from footplant.live import _foot_plan
+
+    controller = from_clips()
+    state = controller.init(begin="walk")
+    hip, knee, ankle = controller._feet.legs[0]
+    for aside in (0.0, 0.4):
+        turned = rotation.multiply(state.pose[0, knee], rotation.from_axis_angle([1.0, 0.0, 0.0], 1.0))
+        pose = state.pose.copy()
+        pose[0, knee] = rotation.multiply(rotation.from_axis_angle([0.0, 0.0, 1.0], aside), turned)
+        places = Kinematics(Motion(controller.character.skeleton, state.root, pose, FPS)).positions[0]
+        long = np.linalg.norm(places[hip] - places[knee]) + np.linalg.norm(places[knee] - places[ankle])
+        target = places[hip] + 0.999 * long * np.array([0.0, -0.8, 0.6])
+        _foot_plan.reach_limb(
+            controller._feet, 0, int(ankle), np.zeros(3), target, 1.0, (state.root, pose), controller.foot_scratch
+        )
+        reached = Kinematics(Motion(controller.character.skeleton, state.root, pose, FPS)).positions[0, ankle]
+        assert np.linalg.norm(reached - target) < 1e-6
 
 
 def test_toes_that_leave_the_ground_bend():

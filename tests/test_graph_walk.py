@@ -10,8 +10,10 @@ import pytest
 
 import footplant
 from footplant import samples
+from footplant.blending import graph_walk
 from footplant.blending.graph import build_graph
 from footplant.blending.graph_walk import walk_graph, without_sway
+from footplant.blending.settings import WALK
 from footplant.blending.steering import FloorPath, Follow, Reach, bent, steered
 from footplant.cli import main
 from footplant.curves import circle, s_curve
@@ -120,6 +122,22 @@ def test_bends_are_within_their_limits(three_steps):
     turned = np.ptp(np.unwrap(np.arctan2(steps[:, 0], steps[:, 1])))
     assert turned < 1.1 * 0.3 * np.linalg.norm(steps, axis=1).sum()
     assert "with bends of at most 17° a metre" in result.report.notes[-1]
+
+
+@pytest.mark.parametrize("target", [(0.0, 300.0), (2.0, -3.0)])
+def test_only_the_best_partial_walks_are_continued(library, target, monkeypatch):
+    """At most `width` of each moment; one of those that are too far from the target to reach it in time."""
+    clips, graph = library
+    tried = []
+    monkeypatch.setattr(graph_walk, "steered", lambda *args, **own: (tried.append(1), steered(*args, **own))[1])
+    result = walk_graph(clips, graph=graph, target=target, heading=0.0, longest=20.0, method=None)
+    far = target[1] > 100.0
+    entries = len({(edge.target, edge.enter) for edge in graph.edges}) + len(clips)
+    moments = 20.0 / WALK.moment
+    assert len(tried) <= entries + (2.0 if far else WALK.width) * moments
+    assert result.report.constraints[0].met == (not far)
+    # as near as it gets: straight on for all of the time
+    assert not far or floor(result)[-1, 1] > 20.0
 
 
 def test_what_cannot_be_reached_is_said(library):

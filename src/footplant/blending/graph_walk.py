@@ -118,19 +118,22 @@ def find_walk(
             leaving.setdefault(edge.source, []).append(edge)
     entries = {(clip, 0) for clip in range(len(paths))} | {(e.target, round(e.enter * WALK.rate)) for e in graph.edges}
     entries = sorted(entries) if start is None else [(start, 0)]
-    queue: list[tuple[float, int, _Label]] = []
+    # partial walks by how far they have come, with those that they compete with and their rank among them
+    queue: list[tuple[float, int, _Label, tuple[int, bool], float]] = []
     for clip, sample in entries:
         if sample + 1 < len(paths[clip].places):
             turned = heading - float(paths[clip].headings[sample])
             known = 0.0 if following else np.inf
-            queue.append((0.0, next(order), _Label(clip, sample, place, turned, known, 0.0, 0.0, None, ())))
-    kept: dict[int, list[float]] = {}
+            begun = _Label(clip, sample, place, turned, known, 0.0, 0.0, None, ())
+            queue.append((0.0, next(order), begun, (0, True), -np.inf))
+    kept: dict[tuple[int, bool], list[float]] = {}
+    fastest, ends = _fastest(graph, paths, fade), longest + max(graph.durations)
     best: tuple[float, Walk] | None = None
     nearest: tuple[float, Walk] | None = None
     while queue:
-        _, _, label = heapq.heappop(queue)
+        _, _, label, rivals, rank = heapq.heappop(queue)
         own = paths[label.clip]
-        if label.enter + 1 >= len(own.places):
+        if label.enter + 1 >= len(own.places) or not _among_best(kept.get(rivals, []), rank, _width(rivals)):
             continue
         found = steered(own, label.enter, label.place, label.turn, goal, label.known)
         seconds = label.seconds + np.arange(len(found.places)) * dt
@@ -142,10 +145,10 @@ def find_walk(
         last = len(found.places) - 1
         # how far it has come, by which partial walks compete, and by what
         if isinstance(goal, Follow):
-            progress, rank = found.known, cost
+            progress, ranks = found.known, cost
         else:
             progress = seconds
-            rank = goal.left(found.places, own.headings[label.enter :][: last + 1] + found.turns, STEER.reserve * turn)
+            ranks = goal.left(found.places, own.headings[label.enter :][: last + 1] + found.turns, STEER.reserve * turn)
         if found.met and (best is None or cost[last] < best[0]):
             best = float(cost[last]), _walk(label, last, dt, reached=True)
         if not found.met:
@@ -160,7 +163,11 @@ def find_walk(
             paid = float(cost[sample]) + (WALK.change + edge.distance) ** 2
             if seconds[sample] > longest or (best is not None and paid >= best[0]):
                 continue
-            if not _keep(kept, int(progress[sample] / goal_bucket(goal)), paid if following else float(rank[sample])):
+            # what is too far away to be reached in time only tells how near a walk gets
+            in_time = following or seconds[sample] + (found.away[sample] ** 0.5 - goal.within) / fastest <= ends
+            rivals = int(progress[sample] / goal_bucket(goal)), bool(in_time)
+            rank = paid if following else float(ranks[sample])
+            if not _keep(kept.setdefault(rivals, []), rank, _width(rivals)):
                 continue
             piece = Piece(label.clip, label.enter * dt, edge.leave, label.entered)
             enter = round(edge.enter * WALK.rate)
@@ -171,7 +178,7 @@ def find_walk(
                 edge.target, enter, (x, z), float(found.turns[sample]) + edge.turn, float(found.known[sample]),
                 float(seconds[sample]), paid, edge, (*label.before, piece),
             )  # fmt: skip
-            heapq.heappush(queue, (float(progress[sample]), next(order), entered))
+            heapq.heappush(queue, (float(progress[sample]), next(order), entered, rivals, rank))
     chosen = best or nearest
     return None if chosen is None else chosen[1]
 
@@ -181,13 +188,40 @@ def goal_bucket(goal: Goal) -> float:
     return WALK.stretch if isinstance(goal, Follow) else WALK.moment
 
 
-def _keep(kept: dict[int, list[float]], bucket: int, rank: float) -> bool:
-    """Return whether a partial walk is among the best of those that have come as far."""
-    ranks = kept.setdefault(bucket, [])
-    if len(ranks) >= WALK.width and rank >= -ranks[0]:
+def _fastest(graph: MotionGraph, paths: Sequence[FloorPath], fade: float) -> float:
+    """Return the largest speed over the floor of any walk, metres per second; a transition leaps once in `fade` s."""
+    leaps = [
+        float(np.linalg.norm(
+            rotate_on_floor(np.array(edge.turn), _at(paths[edge.target], edge.enter)) + edge.shift
+            - _at(paths[edge.source], edge.leave)
+        ))
+        for edge in graph.edges
+    ]  # fmt: skip
+    speed = max((float(path.steps.max(initial=0.0)) for path in paths), default=0.0) * WALK.rate
+    return max(speed + max(leaps, default=0.0) / fade, 1e-9)
+
+
+def _at(path: FloorPath, seconds: float) -> NDArray:
+    """Return a path's place (2,) at a time, or its last one."""
+    return path.places[min(round(seconds * WALK.rate), len(path.places) - 1)]
+
+
+def _width(rivals: tuple[int, bool]) -> int:
+    """Return how many partial walks of a stretch are continued: one of those that cannot reach the target in time."""
+    return WALK.width if rivals[1] else 1
+
+
+def _keep(ranks: list[float], rank: float, width: int) -> bool:
+    """Return whether a partial walk is among the best of those that have come as far; ranks: a heap, negated."""
+    if len(ranks) >= width and rank >= -ranks[0]:
         return False
-    (heapq.heappushpop if len(ranks) >= WALK.width else heapq.heappush)(ranks, -rank)
+    (heapq.heappushpop if len(ranks) >= width else heapq.heappush)(ranks, -rank)
     return True
+
+
+def _among_best(ranks: list[float], rank: float, width: int) -> bool:
+    """Return whether a partial walk still is: better ones of the same stretch may have come after it."""
+    return len(ranks) < width or rank <= -ranks[0]
 
 
 def _walk(label: _Label, sample: int, dt: float, *, reached: bool) -> Walk:

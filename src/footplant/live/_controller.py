@@ -16,7 +16,7 @@ import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.blend import mean_pose
-from footplant.kernels.quaternion import multiply
+from footplant.kernels.quaternion import multiply, rotate
 
 # columns of `Playback.numbers`
 PHASE, X, Z, FACING, STEER = 0, 1, 2, 3, 4
@@ -38,7 +38,7 @@ class MotionTables(NamedTuple):
     warp: np.ndarray
     """(M, cells + 1) seconds of each gait along the common phase."""
     floor: np.ndarray
-    """(N, 2) metres, root over the floor."""
+    """(N, 2) metres, hips over the floor."""
     heights: np.ndarray
     """(N,) metres, root above the floor."""
     rotations: np.ndarray
@@ -47,6 +47,8 @@ class MotionTables(NamedTuple):
     """(N, 4) 1 where a heel or ball is planted."""
     rate: float
     """Frames per second."""
+    lever: np.ndarray
+    """(3,) metres from joint 0 to the hips, in the frame of joint 0."""
 
 
 class Playback(NamedTuple):
@@ -55,7 +57,7 @@ class Playback(NamedTuple):
     weights: np.ndarray
     """(M,)"""
     numbers: np.ndarray
-    """(5,) phase, x, z, facing, steering."""
+    """(5,) phase, x and z of the hips, facing, steering."""
     clocks: np.ndarray
     """(M,) seconds."""
     planted: np.ndarray
@@ -294,13 +296,18 @@ def advance(tables, seconds, steer, old_weights, playback, scratch, root, pose):
     pose[0, 0], pose[0, 1], pose[0, 2], pose[0, 3] = multiply(
         c, 0.0, s, 0.0, pose[0, 0], pose[0, 1], pose[0, 2], pose[0, 3]
     )
-    root[0], root[1], root[2] = numbers[X], height, numbers[Z]
+    # the body turns about its hips, which may hang metres beside joint 0
+    w, x, y, z = pose[0, 0], pose[0, 1], pose[0, 2], pose[0, 3]
+    unit = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
+    lever = tables.lever
+    across, _, along = rotate(unit * w, unit * x, unit * y, unit * z, lever[0], lever[1], lever[2])
+    root[0], root[1], root[2] = numbers[X] - across, height, numbers[Z] - along
 
 
 def _advance_arguments():
     tables = MotionTables(
         np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(1), np.array([[0.0, 1.0]]),
-        np.zeros((2, 2)), np.zeros(2), np.ones((2, 1, 4)), np.zeros((2, 4)), 60.0,
+        np.zeros((2, 2)), np.zeros(2), np.ones((2, 1, 4)), np.zeros((2, 4)), 60.0, np.zeros(3),
     )  # fmt: skip
     playback = Playback(np.ones(1), np.zeros(5), np.zeros(1), np.zeros(4))
     scratch = BlendScratch(np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros(4), np.zeros(36))

@@ -16,7 +16,7 @@ import numpy as np
 from footplant.kernels import jit
 from footplant.kernels.fk import forward
 from footplant.kernels.height_field import at as field_at
-from footplant.kernels.limb import UP, Hinge, LimbAim, LimbPose, aim, reach
+from footplant.kernels.limb import UP, Hinge, LimbAim, LimbPose, aim, own_hinge, reach
 from footplant.kernels.quaternion import exp, log, multiply, rotate
 from footplant.live._controller import FACING, BlendScratch, MotionTables, Playback, X, Z, advance, ease, fade
 
@@ -1035,7 +1035,15 @@ def _place_leg(tables, foot, target, turn, pose, scratch):
         origin[k] = positions[0, hip, k]
     goal[0], goal[1], goal[2] = gx, gy, gz
     limb = LimbPose(parent, upper, lower, upper_offset, lower_offset, origin)
-    hinge = Hinge(axis, False, 0.0, 0.0, MOST_BEND)
+    # about the axis that it is bent about now: a blended knee that is bent aside would not straighten about another
+    plane = floats[28:31]
+    bx, by, bz = rotate(
+        lower[0], lower[1], lower[2], lower[3], lower_offset[0], lower_offset[1], lower_offset[2]
+    )  # fmt: skip
+    plane[0], plane[1], plane[2] = own_hinge(
+        (-upper_offset[0], -upper_offset[1], -upper_offset[2]), (bx, by, bz), (axis[0], axis[1], axis[2])
+    )
+    hinge = Hinge(plane, True, 0.0, 0.0, MOST_BEND)
     missing, _, _ = reach(hinge, limb, LimbAim(goal, goal, False, 0.0), new_upper, new_lower)
     for k in range(4):
         pose[0, hip, k] = new_upper[k]
@@ -1153,7 +1161,7 @@ def _ahead_arguments():
     rows[..., 0] = 1.0
     tables = MotionTables(
         np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(1), np.array([[0.0, 1.0]]),
-        np.zeros((2, 2)), np.zeros(2), rows, np.zeros((2, 4)), 60.0,
+        np.zeros((2, 2)), np.zeros(2), rows, np.zeros((2, 4)), 60.0, np.zeros(3),
     )  # fmt: skip
     playback = Playback(np.ones(1), np.zeros(5), np.zeros(1), np.zeros(4))
     scratch = BlendScratch(np.ones((1, 4, 4)), np.ones((1, 4)), np.zeros(4), np.zeros(36))

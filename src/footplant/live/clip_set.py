@@ -1,9 +1,9 @@
 """Make a motion set from any clips: each clip's kind, loops, turns and key moment are found by analysing it.
 
-A clip that travels and repeats itself is a gait; one that does so on the spot, as loops of games do, travels as fast as
-its feet slide. Where it also walks curves, these become the gait's turns; a clip that
-only turns becomes a turn of the straight gait nearest in speed. A clip that stays where it is and hardly moves is an
-idle. Everything else is an action: the part around its key moment, at which its fastest limb is at what it is aimed at.
+A clip that travels and repeats itself, and does not turn over, is a gait; one that does so on the spot, as loops of
+games do, travels as fast as its feet slide. Where it also walks curves, these become the gait's turns; a clip that only
+turns becomes a turn of the straight gait nearest in speed. A clip that stays where it is and hardly moves is an idle.
+Everything else is an action: the part around its key moment, at which its fastest limb is at what it is aimed at.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from footplant.kinematics import Kinematics
 from footplant.live.controller import Controller, build_controller
 from footplant.live.motion_set import EFFECTORS, STEP, Action, Gait, Idle, MotionSet
 from footplant.live.settings import CLIP_SET
-from footplant.live.tables import stays_upright
+from footplant.live.tables import body_tilt, stays_upright
 from footplant.result import CharacterSource, ClipSource, as_character, as_clip, require_humanoid
 from footplant.skeleton import Roles
 
@@ -168,11 +168,17 @@ def examine(clip: Clip, fade: float = MotionSet.fade) -> KnownClip:
     stays = float(np.linalg.norm(hips - np.median(hips, axis=0), axis=1).max())
     if stays <= CLIP_SET.spot * height and max(s.max() for s in speeds.values()) <= CLIP_SET.idle_speed * height:
         return KnownClip("idle")
-    effector = max(speeds, key=lambda name: float(speeds[name].max()))
-    frame = int(speeds[effector].argmax())
+    # what an action aims at is met before the transition to what follows it, if the clip is long enough for one
+    left = len(positions) - round(fade * RATE) - 1
+    left = left if left > 0.5 * fade * RATE else len(positions)
+    effector = max(speeds, key=lambda name: float(speeds[name][:left].max()))
+    frame = int(speeds[effector][:left].argmax())
     joints = _speed(positions - positions[:, roles["hips"], None]).mean(axis=1)
-    start = _slowest_frame(joints, frame - CLIP_SET.before[1] * RATE, frame - CLIP_SET.before[0] * RATE, last=False)
-    stop = _slowest_frame(joints, frame + CLIP_SET.after[0] * RATE, frame + CLIP_SET.after[1] * RATE, last=True)
+    # long enough to be left by a whole transition, after the key moment
+    before = [max(seconds, 0.5 * fade) for seconds in CLIP_SET.before]
+    start = _slowest_frame(joints, frame - before[1] * RATE, frame - before[0] * RATE, last=False)
+    after = [max(seconds, fade + 1.0 / RATE) for seconds in CLIP_SET.after]
+    stop = _slowest_frame(joints, frame + after[0] * RATE, frame + after[1] * RATE, last=True)
     start, stop = _upright_part(stays_upright(motion, clip.character, fade), start, stop, round(fade * RATE))
     end = clip.motion.duration
     part = (min(start / RATE, end), min(stop / RATE, end))
@@ -188,6 +194,7 @@ def _goes_head_over_heels(positions: NDArray, roles: Roles) -> bool:
 def _as_gait(clip: Clip, hips: NDArray, height: float) -> KnownClip | None:
     """Return the loops of a clip that travels and repeats itself, or None."""
     straight = (-CLIP_SET.straight, CLIP_SET.straight)
+    tilt = body_tilt(clip.motion.resample(RATE), clip.character)
     for turned in (straight, None):
         try:
             loop = find_loop(clip, turned)
@@ -201,6 +208,7 @@ def _as_gait(clip: Clip, hips: NDArray, height: float) -> KnownClip | None:
         if (
             speed >= CLIP_SET.travels * height and table[last, 0] <= CLIP_SET.closes
             and near <= CLIP_SET.repeats[0] and far <= CLIP_SET.repeats[1]
+            and tilt[first : last + 1].max() <= CLIP_SET.turns_over
         ):  # fmt: skip
             break
     else:

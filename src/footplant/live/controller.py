@@ -27,7 +27,7 @@ from footplant.live.foot_plan import BITS, FootPlanner, ground_field, has_left
 from footplant.live.held_hands import HeldHand, hold_hands
 from footplant.live.motion_set import STEP, MotionSet
 from footplant.live.settings import AIM, CONTROLLER, FOOT_PLAN
-from footplant.live.tables import GAIT, Effector, Tables, build_tables
+from footplant.live.tables import GAIT, Effector, Tables, build_tables, hips_lever
 from footplant.motion import Motion
 from footplant.rotation import multiply, normalize
 from footplant.skeleton import Character
@@ -65,7 +65,7 @@ class ControllerState:
     now: float
     """Seconds since `init`."""
     numbers: NDArray
-    """Phase (0 to 1), x and z of the root, facing (radians), steering (radians per second)."""
+    """Phase (0 to 1), x and z of the hips, facing (radians), steering (radians per second)."""
     weights: NDArray
     """(M,) weight of each motion in the pose."""
     clocks: NDArray
@@ -167,6 +167,7 @@ class Controller:
             np.concatenate([motion.rotations for motion in motions]),
             np.concatenate([motion.contacts for motion in motions]),
             CONTROLLER.rate,
+            hips_lever(tables.character),
         )
         limbs = [limb_of(tables.character, f"{side}_leg") for side in ("left", "right")]
         contacts = tables.character.contacts
@@ -414,7 +415,7 @@ class Controller:
 
     def _decide(self, state: ControllerState) -> None:
         """Run the state machine: decide what ends and what starts now."""
-        over = state.action is not None and state.clocks[state.action] >= self.leaves(state.action)
+        over = state.action is not None and self._left_for(state, state.action) <= 0.0
         if over or (state.waiting is not None and self._free(state)):
             state.action = None
             self._go(state, *(state.waiting or state.go_on))
@@ -490,6 +491,11 @@ class Controller:
         """Return the seconds of an action at which what follows it starts to fade in."""
         seconds = self.tables.motions[motion].seconds
         return seconds - self.tables.fade if seconds > 1.5 * self.tables.fade else 0.4 * seconds
+
+    def _left_for(self, state: ControllerState, motion: int) -> float:
+        """Return the seconds until the playing action is left; one that is aimed is not before its key moment."""
+        left = self.leaves(motion) - float(state.clocks[motion])
+        return left if state.key < 0.0 else max(left, state.key - state.now)
 
     def _entry(self, motion: int, seconds: float) -> float:
         """Return the phase at which to enter a gait from a time of another motion."""
@@ -722,7 +728,7 @@ class Controller:
         if state.action is not None:
             # the action ends by itself
             motion, steer = state.waiting or state.go_on
-            left = self.leaves(state.action) - state.clocks[state.action]
+            left = self._left_for(state, state.action)
             if 0.0 <= left < FOOT_PLAN.horizon and count < len(targets):
                 targets[count], starts[count], steers[count] = motion, state.now + left, steer
                 count += 1

@@ -132,6 +132,10 @@ class ClipSetSettings:
     """Radians per second from which a cycle turns."""
     sharpest: float = 2.5
     """Radians per second of the sharpest turn that is looped."""
+    turns_over: float = 2.0
+    """Radians between the line from hips to head and the vertical beyond which a cycle is no gait: it cannot be blended
+    in phase with one whose body is upright. Crawls and ducking runs have up to 1.55, rolls, cartwheels and flips 2.4 to
+    3.1."""
     alike: float = 0.35
     """Largest logarithm of the ratio of speeds, or of cycle lengths, of a gait and its turn."""
     spot: float = 0.12

@@ -43,7 +43,7 @@ class PlayableMotion:
     rotations: NDArray
     """(F, J, 4) local rotations; joint 0's are world rotations with the facing removed."""
     floor: NDArray
-    """(F, 2) metres; position of the root over the floor, starting at 0 and facing ahead (+z)."""
+    """(F, 2) metres; position of the hips over the floor (see `hips_lever`), starting at 0 and facing ahead (+z)."""
     height: NDArray
     """(F,) metres of the root above the floor."""
     contacts: NDArray
@@ -245,7 +245,8 @@ def _playable(name: str, kind: int, motion: Motion, character: Character, contac
     facing = ahead + slope * seconds
     rotations = np.array(fine.rotations)
     rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], -facing), rotations[:, 0])
-    floor = rotate_on_floor(np.full(count + 1, -ahead), fine.root[:, ::2] - fine.root[0, ::2])
+    hips = fine.root + rotation.rotate(fine.rotations[:, 0], hips_lever(character))
+    floor = rotate_on_floor(np.full(count + 1, -ahead), (hips - hips[0])[:, ::2])
     level = 0.0 if contacts is None else floor_level(contacts)
     return PlayableMotion(
         name, kind, rotation.unroll(rotations), floor, fine.root[:, 1] - level,
@@ -335,8 +336,21 @@ def as_motion(motion: PlayableMotion, character: Character) -> Motion:
     facing = motion.slope * np.arange(len(motion.height)) / CONTROLLER.rate
     rotations = np.array(motion.rotations)
     rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], facing), rotations[:, 0])
+    rotations = rotation.normalize(rotations)
     root = np.column_stack([motion.floor[:, 0], motion.height, motion.floor[:, 1]])
-    return Motion(character.skeleton, root, rotation.normalize(rotations), CONTROLLER.rate)
+    root[:, ::2] -= rotation.rotate(rotations[:, 0], hips_lever(character))[:, ::2]
+    return Motion(character.skeleton, root, rotations, CONTROLLER.rate)
+
+
+def hips_lever(character: Character) -> NDArray:
+    """Return (3,) metres from joint 0 to the hips in the frame of joint 0, in the reference pose.
+
+    A driven body moves and turns about its hips. Joint 0 may be far from them: that of one library is up to 4.5 m
+    beside, and turning about it took steered characters sideways at 3.6 m/s.
+    """
+    skeleton, roles = character.skeleton, character.require_roles()
+    places, turns = skeleton.posed(reference_pose(skeleton, roles))
+    return rotation.rotate(rotation.inverse(turns[0]), places[roles["hips"]] - places[0])
 
 
 def _effector(action: Action, motion: PlayableMotion, character: Character) -> Effector:
@@ -357,13 +371,17 @@ def _effector(action: Action, motion: PlayableMotion, character: Character) -> E
 
 def stays_upright(motion: Motion, character: Character, seconds: float) -> NDArray:
     """Return (F,) whether the head is above the hips, nearly, from each frame on for some seconds."""
-    roles = character.require_roles()
-    positions = Kinematics(motion).positions
-    along = positions[:, roles["head"]] - positions[:, roles["hips"]]
-    tilt = np.arctan2(np.hypot(along[:, 0], along[:, 2]), along[:, 1])
+    tilt = body_tilt(motion, character)
     ahead = np.concatenate([tilt, np.zeros(round(seconds * motion.fps))])
     windows = np.lib.stride_tricks.sliding_window_view(ahead, len(ahead) - len(tilt) + 1)
     return windows.max(axis=1) <= CONTROLLER.upright
+
+
+def body_tilt(motion: Motion, character: Character) -> NDArray:
+    """Return (F,) radians between the line from hips to head and the vertical."""
+    roles, positions = character.require_roles(), Kinematics(motion).positions
+    along = positions[:, roles["head"]] - positions[:, roles["hips"]]
+    return np.arctan2(np.hypot(along[:, 0], along[:, 2]), along[:, 1])
 
 
 def _foot_acceleration(motions: list[PlayableMotion], character: Character) -> float:
