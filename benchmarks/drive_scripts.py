@@ -163,7 +163,8 @@ def kick_errors(controller: Controller, count: int, seed: int = 0) -> dict[str, 
         name = controller.tables.motions[number].name
         for gait in list(controller.spec.gaits)[:4]:
             _, track = _aimed(controller, gait, name, effector, None)
-            natural = track[round(effector.seconds * FPS) - 1]
+            # an action that is shorter than a transition may be left before its key moment
+            natural = track[min(round(effector.seconds * FPS), len(track)) - 1]
             worst = 0.0
             for _ in range(count):
                 target = natural + rng.uniform(-0.2, 0.2, 3)

@@ -620,6 +620,23 @@ def test_a_foot_that_has_come_down_does_not_slide_to_its_place():
     assert max(found) <= 1.0
 
 
+def test_a_foot_that_lands_beside_its_place_stands_on_the_ground():
+    """What it stands on is as high as the ground is there, not as where it was to land."""
+    from footplant.live import _foot_plan
+
+    controller, ground = from_clips(), footplant.grounds.slope(15.0)
+    state = controller.init(begin="walk", ground=ground)
+    feet = state.feet
+    while not (feet.flags[0, _foot_plan.LANDS] and feet.flags[0, _foot_plan.SWING]):
+        controller.step(state, 1.0 / FPS)
+    feet.path[0, 2, 0] += 0.03
+    while feet.flags[0, _foot_plan.SWING]:
+        controller.step(state, 1.0 / FPS)
+    point = ("left_heel", "left_ball")[int(feet.flags[0, _foot_plan.ANCHOR])]
+    place = controller.place(state, point)
+    assert abs(place[1] - float(ground.height(place[::2]))) < 1e-4
+
+
 def test_a_heel_in_the_air_does_not_carry_a_foot():
     """A foot on its ball settles flat where the blend plants its heel alone: it does not hang from its raised heel."""
     from footplant.live import _foot_plan
@@ -661,6 +678,30 @@ def test_a_cartwheel_is_not_left_upside_down():
             assert np.degrees(rotation.angle(motion.rotations[:-1, 0], motion.rotations[1:, 0])).max() < 15.0
             assert weights[-1, wheel] == 0.0
             assert weights[:, controller.tables.index(wanted)].max() > 0.0
+
+
+def test_a_spin_can_be_left_at_any_time():
+    """Two turns within a second are up to one and a third of a turn away from even ones: feet and body never jump."""
+    stand = footplant.load("sample:stand")
+    times = np.arange(0.0, 5.0, 1.0 / FPS)
+    motion = stand.motion.at(times % stand.motion.duration)
+    share = np.clip(times - 2.0, 0.0, 1.0)
+    turn = rotation.from_axis_angle(rotation.AXES["y"], 4.0 * np.pi * share * share * (3.0 - 2.0 * share))
+    turned = rotation.multiply(turn, motion.rotations[:, 0])
+    rotations = np.concatenate([turned[:, None], motion.rotations[:, 1:]], axis=1)
+    spin = replace(stand, motion=motion.like(motion.root, rotations), name="spin")
+    controller = footplant.drive_set(["sample:walk", "sample:run", spin])
+    number = controller.tables.index("spin")
+    facing = controller.tables.motions[number].facing
+    assert facing[-1] == pytest.approx(4.0 * np.pi, abs=0.05)
+    heading = RootPath.of(as_motion(controller.tables.motions[number], controller.character),
+                          root_reference(controller.character)).heading  # fmt: skip
+    assert np.abs(heading - heading[0] - facing).max() < 0.75 * np.pi
+    for frames in range(20, 200, 15):
+        state = controller.init(begin="walk")
+        motion, _, _, _ = play(controller, [("spin", "straight", frames), ("walk", "straight", 60)], state)
+        # it turns by 18° from frame to frame itself
+        assert np.degrees(rotation.angle(motion.rotations[:-1, 0], motion.rotations[1:, 0])).max() < 45.0
 
 
 def test_a_foot_without_a_toe_joint_rolls_over_its_tip():
@@ -724,6 +765,23 @@ def test_a_foot_that_is_planted_again_at_once_is_not_put_down():
     # a foot that swung before is planned anew at any time
     landing, _ = planned_landing(again, most=1e9, brake=1e9, swing=0)
     assert landing == 3
+
+
+@pytest.mark.parametrize("hesitates", [False, True])
+def test_a_swing_that_hesitates_is_as_high_as_a_step(hesitates):
+    """A foot that passes a stance over, nearly still and close to the ground, would seem to stand there."""
+    from footplant.live import _foot_plan, _swing_plan
+
+    limits, count = full().planner.limits, 30
+    share = np.linspace(0.0, 1.0, count)
+    way = 0.5 + 4.0 * (share - 0.5) ** 3 if hesitates else share
+    own = np.zeros((count, 24))
+    own[:, :12:3], own[:, 1:9:3] = 0.8 * way[:, None], 0.002 + (share[:, None] - 0.5) ** 2
+    ground = _foot_plan.level_ground()
+    lifted = _swing_plan._clearance(limits, ground, own, np.zeros((3, 6)), count, False)
+    assert lifted == pytest.approx((limits.lift if hesitates else limits.clear) - 0.002, rel=0.05)
+    own[10:16, 23] = 3.0
+    assert _swing_plan._clearance(limits, ground, own, np.zeros((3, 6)), count, False) >= 0.9 * limits.lift
 
 
 def test_a_landing_is_not_delayed_until_its_stance_is_nearly_over():

@@ -33,8 +33,8 @@ class MotionTables(NamedTuple):
     """(M,) first frame."""
     counts: np.ndarray
     """(M,) number of frames."""
-    slopes: np.ndarray
-    """(M,) radians per second, constant turning rate."""
+    facings: np.ndarray
+    """(N,) radians that a motion has turned since its first frame."""
     warp: np.ndarray
     """(M, cells + 1) seconds of each gait along the common phase."""
     floor: np.ndarray
@@ -148,21 +148,31 @@ def floor_at(tables, m, looped, turn, place, out):
 
 
 @jit
+def facing_at(tables, m, place):
+    """Return how far a motion has turned at a fractional frame (0 … count−1), radians; beyond its ends it goes on."""
+    first = tables.firsts[m]
+    cell = min(max(math.floor(place), 0), tables.counts[m] - 2)
+    a, b = tables.facings[first + cell], tables.facings[first + cell + 1]
+    return a + (place - cell) * (b - a)
+
+
+@jit
 def local_step(tables, m, looped, begin, end, scratch):
     """Add the step over the floor between two times of one cycle to scratch[4:6], in the facing half-way.
 
-    (across, along), metres; scratch (6,).
+    (across, along), metres; scratch (6,). Return the radians turned.
     """
-    slope, rate = tables.slopes[m], tables.rate
-    a, b = scratch[0:2], scratch[2:4]
-    turn = slope * (tables.counts[m] - 1) / rate
+    rate, a, b = tables.rate, scratch[0:2], scratch[2:4]
+    turn = tables.facings[tables.firsts[m] + tables.counts[m] - 1]
     floor_at(tables, m, looped, turn, begin * rate, a)
     floor_at(tables, m, looped, turn, end * rate, b)
-    angle = -slope * 0.5 * (begin + end)
+    before, after = facing_at(tables, m, begin * rate), facing_at(tables, m, end * rate)
+    angle = -0.5 * (before + after)
     c, s = math.cos(angle), math.sin(angle)
     dx, dz = b[0] - a[0], b[1] - a[1]
     scratch[4] += dx * c + dz * s
     scratch[5] += dz * c - dx * s
+    return after - before
 
 
 @jit
@@ -252,13 +262,13 @@ def move_root(tables, old_weights, playback, seconds, steer, scratch):
         if share > 0.0 and moved > 0.0:
             scratch[4], scratch[5] = 0.0, 0.0
             if end <= length:
-                local_step(tables, m, kinds[m] < 2, begin, end, scratch)
+                own = local_step(tables, m, kinds[m] < 2, begin, end, scratch)
             else:
-                local_step(tables, m, True, begin, length, scratch)
-                local_step(tables, m, True, 0.0, end - length, scratch)
+                own = local_step(tables, m, True, begin, length, scratch)
+                own += local_step(tables, m, True, 0.0, end - length, scratch)
             moved_x += share * scratch[4]
             moved_z += share * scratch[5]
-            turned += share * tables.slopes[m] * moved
+            turned += share * own
         if kinds[m] < 2 and end >= length:
             end -= length
         clocks[m] = end
@@ -306,7 +316,7 @@ def advance(tables, seconds, steer, old_weights, playback, scratch, root, pose):
 
 def _advance_arguments():
     tables = MotionTables(
-        np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(1), np.array([[0.0, 1.0]]),
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(2), np.array([[0.0, 1.0]]),
         np.zeros((2, 2)), np.zeros(2), np.ones((2, 1, 4)), np.zeros((2, 4)), 60.0, np.zeros(3),
     )  # fmt: skip
     playback = Playback(np.ones(1), np.zeros(5), np.zeros(1), np.zeros(4))

@@ -586,22 +586,30 @@ def _swing(tables, ground, step, foot, state, scratch):
     times[TOE_AGE] += step.seconds
     flat = smoother(2.0 * u - 1.0) if flags[LANDS] == 1 else 0.0
     _write_toes(tables, foot, state, scratch, flat if flags[FIRST] & 1 else 0.0)
-    if flat > 0.0 and not flags[FIRST] & 1:
-        _level_toes(tables, foot, state, scratch, flat)
     anchor = _first_down(tables, foot, state, scratch)
+    if flat > 0.0 and anchor == 1:
+        _level_toes(tables, foot, state, scratch, flat)
     if not landed:
         _clear_ground(tables, ground, step, foot, state, scratch)
         landed = _touches_down(tables, step, foot, state, scratch, anchor)
     if not landed:
         return
-    # the anchor stays where it is now, at the height of the planned mark
+    # the anchor stays where it is now
     flags[SWING], flags[HELD], flags[FROZEN], flags[TOES], flags[BARRED] = 0, 0, 0, 2, 0
     flags[ANCHOR] = anchor
     px, _, pz = _point(tables, foot, anchor, scratch)
     dx, dz = px - places[anchor, 0], pz - places[anchor, 2]
     for p in range(3):
+        # on the ground there, or as far above it as where it was to land
+        places[p, 1] -= ground_at(ground, places[p, 0], places[p, 2])
         places[p, 0] += dx
         places[p, 2] += dz
+        places[p, 1] += ground_at(ground, places[p, 0], places[p, 2])
+    if anchor == 1:
+        # toes lie on the ground before a foot that lands on its ball is flat
+        flags[TOES] = 1
+        for k in range(4):
+            state.turns[foot, TOE_WORLD, k] = goal[7 + k]
     times[SINCE], times[TURN_AGE] = step.now, 0.0
     times[KEEP] = times[START] + times[LENGTH] + SHORTEST
     state.levels[foot, BEFORE] = state.levels[foot, AFTER]
@@ -1160,7 +1168,7 @@ def _ahead_arguments():
     rows = np.zeros((2, 4, 4))
     rows[..., 0] = 1.0
     tables = MotionTables(
-        np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(1), np.array([[0.0, 1.0]]),
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(2), np.array([[0.0, 1.0]]),
         np.zeros((2, 2)), np.zeros(2), rows, np.zeros((2, 4)), 60.0, np.zeros(3),
     )  # fmt: skip
     playback = Playback(np.ones(1), np.zeros(5), np.zeros(1), np.zeros(4))

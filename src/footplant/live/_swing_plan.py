@@ -583,6 +583,10 @@ def _early(u):
 def _clearance(limits, ground, own, path, count, stepping):
     """Return how much higher a swing has to be lifted in its middle so that the sole clears the ground."""
     wanted, highest, deepest = limits.lift if stepping else 0.0, -1e9, 0.0
+    # the last frame before the stance that the swing ends with
+    last, before_x, before_z = count - 1, 1e9, 1e9
+    while last > 0 and own[last, BITS] > 0.0:
+        last -= 1
     for n in range(1, count):
         u = n / count
         if not 0.15 < u < 0.85:
@@ -594,7 +598,13 @@ def _clearance(limits, ground, own, path, count, stepping):
         for p in range(3):
             level = ground_at(ground, own[n, 3 * p] + sx, own[n, 3 * p + 2] + sz)
             above = min(above, own[n, 3 * p + 1] + sy - level)
-        wanted = max(wanted, limits.clear - above / bump)
+        # where it hesitates, over a stance that is passed over for example, as high as a step: lower, it would seem to
+        # stand there
+        x, z = own[n, ANKLE] + sx, own[n, ANKLE + 2] + sz
+        hesitates = math.hypot(x - before_x, z - before_z) * limits.again <= limits.slow
+        before_x, before_z = x, z
+        clear = limits.lift if hesitates or (n < last and own[n, BITS] > 0.0) else limits.clear
+        wanted = max(wanted, clear - above / bump)
         highest, deepest = max(highest, above), max(deepest, -above)
     if highest > -1e8:
         # a foot that the blend drags along is lifted instead

@@ -160,7 +160,7 @@ class Controller:
             self._kinds,
             np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64),
             counts,
-            np.array([motion.slope for motion in motions]),
+            np.concatenate([motion.facing for motion in motions]),
             tables.warp,
             np.concatenate([motion.floor for motion in motions]),
             np.concatenate([motion.height for motion in motions]),

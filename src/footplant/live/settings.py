@@ -35,6 +35,10 @@ class ControllerSettings:
     """Radians between the line from hips to head and the vertical from which an action is not left: a body halfway
     between upright and upside down turns over within a frame, its feet at 30 times the clips' own acceleration. With
     0.8, 1, 1.25 and 1.6 feet of a set with a cartwheel accelerate alike."""
+    away: float = math.pi / 2
+    """Radians that the heading of an action may be away from one that turns evenly before its facing follows. Of twelve
+    captures kicks, punches and jumps are up to 0.8 away, flips and bends 1.6, and are left in the direction in which
+    they were entered; spins are 3 to 5 away."""
     glides: float = 0.0005
     """Metres that a planted hand of a clip may move before the clip's hands are put at rest; what is solved already
     moves by less."""

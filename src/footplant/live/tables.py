@@ -48,8 +48,8 @@ class PlayableMotion:
     """(F,) metres of the root above the floor."""
     contacts: NDArray
     """(F, 4) 1 where the left heel, left ball, right heel and right ball are planted, else 0."""
-    slope: float
-    """Constant turning rate to the left, radians per second."""
+    facing: NDArray
+    """(F,) radians that it has turned to the left since its start: evenly, unless it is an action that spins."""
     hands: NDArray
     """(F, 2) 1 where the left and the right palm are planted on the ground, else 0; of actions."""
 
@@ -59,9 +59,14 @@ class PlayableMotion:
         return (len(self.height) - 1) / CONTROLLER.rate
 
     @property
+    def slope(self) -> float:
+        """Mean turning rate to the left, radians per second."""
+        return float(self.facing[-1]) / max(self.seconds, 1e-9)
+
+    @property
     def velocity(self) -> NDArray:
         """(2,) mean velocity (across, along) relative to its facing, metres per second."""
-        middle = self.slope * (np.arange(len(self.floor) - 1) + 0.5) / CONTROLLER.rate
+        middle = 0.5 * (self.facing[1:] + self.facing[:-1])
         return rotate_on_floor(-middle, np.diff(self.floor, axis=0)).sum(axis=0) / max(self.seconds, 1e-9)
 
     @property
@@ -237,12 +242,13 @@ def _playable(name: str, kind: int, motion: Motion, character: Character, contac
     fine = motion.at(times, smooth=True)
     path = RootPath.of(fine, root_reference(character))
     seconds = np.arange(count + 1) / CONTROLLER.rate
-    slope = float(path.heading[-1] - path.heading[0]) / seconds[-1]
     if kind == ONCE:
+        turned = _turned(path.heading, body_tilt(fine, character))
         ahead = body_facing(fine, character, float(path.heading[0]))
     else:
-        ahead = float((path.heading - slope * seconds)[:-1].mean())
-    facing = ahead + slope * seconds
+        turned = float(path.heading[-1] - path.heading[0]) / seconds[-1] * seconds
+        ahead = float((path.heading - turned)[:-1].mean())
+    facing = ahead + turned
     rotations = np.array(fine.rotations)
     rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], -facing), rotations[:, 0])
     hips = fine.root + rotation.rotate(fine.rotations[:, 0], hips_lever(character))
@@ -250,8 +256,32 @@ def _playable(name: str, kind: int, motion: Motion, character: Character, contac
     level = 0.0 if contacts is None else floor_level(contacts)
     return PlayableMotion(
         name, kind, rotation.unroll(rotations), floor, fine.root[:, 1] - level,
-        _planted(contacts, times, kind, motion.duration), slope, np.zeros((count + 1, 2)),
+        _planted(contacts, times, kind, motion.duration), turned, np.zeros((count + 1, 2)),
     )  # fmt: skip
+
+
+def _turned(heading: NDArray, tilt: NDArray) -> NDArray:
+    """Return how far an action has turned since its first frame (F,), radians: evenly, unless it spins.
+
+    What it is farther than `ControllerSettings.away` from that is followed, averaged over half a second.
+
+    heading: (F,) of its root, unwrapped. tilt: (F,) of its trunk; a body that is not upright has no heading, and turns
+    evenly until it is again. A body more than half a turn away from its facing has no mean with another: a pirouette
+    that was taken to turn evenly turned over in one frame when it was blended.
+    """
+    known = np.flatnonzero(tilt <= CONTROLLER.upright)
+    if len(known) < 2:
+        return np.zeros(len(heading))
+    steps = np.diff(heading[known])
+    apart = np.diff(known) > 1
+    steps[apart] = (steps[apart] + np.pi) % (2.0 * np.pi) - np.pi
+    path = np.interp(np.arange(len(heading)), known, np.concatenate([[0.0], np.cumsum(steps)]))
+    even = np.linspace(0.0, path[-1] - path[0], len(path))
+    off = path - path[0] - even
+    beyond = np.sign(off) * np.maximum(np.abs(off) - CONTROLLER.away, 0.0)
+    window = np.hanning(2 * round(0.25 * CONTROLLER.rate) + 1)
+    smooth = np.convolve(beyond, window / window.sum(), mode="full")[len(window) // 2 :][: len(beyond)]
+    return even + smooth - smooth[0]
 
 
 def body_facing(motion: Motion, character: Character, near: float = 0.0) -> float:
@@ -333,9 +363,8 @@ def _entries(
 
 def as_motion(motion: PlayableMotion, character: Character) -> Motion:
     """Return a prepared motion alone, from the origin, facing +z."""
-    facing = motion.slope * np.arange(len(motion.height)) / CONTROLLER.rate
     rotations = np.array(motion.rotations)
-    rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], facing), rotations[:, 0])
+    rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], motion.facing), rotations[:, 0])
     rotations = rotation.normalize(rotations)
     root = np.column_stack([motion.floor[:, 0], motion.height, motion.floor[:, 1]])
     root[:, ::2] -= rotation.rotate(rotations[:, 0], hips_lever(character))[:, ::2]
@@ -420,7 +449,7 @@ def _fade(spec: MotionSet, motions: list[PlayableMotion], character: Character) 
     headings = []
     for motion in motions:
         path = RootPath.of(as_motion(motion, character), root_reference(character))
-        headings.append(path.heading - motion.slope * np.arange(len(path.heading)) / CONTROLLER.rate)
+        headings.append(path.heading - motion.facing)
     turned = max(heading.max() for heading in headings) - min(heading.min() for heading in headings)
     turning = max(float(np.abs(np.diff(heading, 2)).max()) for heading in headings) * CONTROLLER.rate**2
     needed = [spec.fade]
