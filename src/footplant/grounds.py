@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
@@ -141,6 +142,11 @@ class Piece:
         return inside, y + high * along
 
     @property
+    def radius(self) -> float:
+        """Metres around the centre of its base, from above, within which all of it is."""
+        return 0.5 * math.hypot(self.size[0], self.size[2]) + 1e-6
+
+    @property
     def up(self) -> NDArray:
         """(3,) unit normal of its top: treads and blocks are level."""
         steep = self.size[1] / self.size[2] if self.kind == "ramp" else 0.0
@@ -170,9 +176,14 @@ class Built:
     def height(self, places: ArrayLike) -> NDArray:
         """Return heights (…), metres, at positions (…, 2)."""
         found = np.array(self.base.height(places), float)
+        heights, flat = found.reshape(-1), rows_of_width(places, 2, "places (x, z)").reshape(-1, 2)
+        x, z = np.ascontiguousarray(flat.T)
         for piece in self.pieces:
-            inside, top = piece.over(places)
-            found = np.where(inside, np.maximum(found, top), found)
+            # most places are far from most pieces
+            dx, dz = x - piece.place[0], z - piece.place[2]
+            near = np.flatnonzero(dx * dx + dz * dz <= piece.radius**2)
+            inside, top = piece.over(flat[near])
+            heights[near] = np.where(inside, np.maximum(heights[near], top), heights[near])
         return found[()]
 
     def normal(self, places: ArrayLike) -> NDArray:

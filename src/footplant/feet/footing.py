@@ -211,11 +211,20 @@ def support_of(heights: NDArray, samples: NDArray, target: Character) -> Iterato
 
     heights: (W, S) of the ground along a foot's samples (S, 2), metres.
     """
+    for support, inside, under in kinds_of_support(target):
+        yield support, inside, supports(heights, samples, inside, under, target)
+
+
+def kinds_of_support(target: Character) -> Iterator[tuple[str, NDArray, NDArray]]:
+    """Yield what may be supported of a foot, best first: its name, and two masks of the samples (S,).
+
+    They are those that the ground must support, and those over which nothing may be higher.
+    """
     share = share_on_tread(target)
     for support, (first, last), clear in _SUPPORTS:
         supported = first, share if math.isnan(last) else last
         inside, under = ((part[0] - 1e-9 < SAMPLES) & (part[1] + 1e-9 > SAMPLES) for part in (supported, clear))
-        yield support, inside, _supports(samples, heights, inside, under, FOOTING_SETTINGS.unevenness * target.height)
+        yield support, inside, under
 
 
 def share_on_tread(character: Character) -> float:
@@ -231,11 +240,12 @@ def _tangent(place: NDArray, ground: Ground) -> Plane:
     return Plane((x, y, z), (nx, ny, nz))
 
 
-def _supports(samples: NDArray, heights: NDArray, inside: NDArray, under: NDArray, tolerance: float) -> NDArray:
-    """Return (W,) bool: whether ground heights (W, N) along a foot support it.
+def supports(heights: NDArray, samples: NDArray, inside: NDArray, under: NDArray, target: Character) -> NDArray:
+    """Return (W,) bool: whether ground heights (W, S) along a foot's samples (S, 2) support it.
 
     They must lie on a line over the samples `inside`, and not above that line over the samples `under`.
     """
+    tolerance = FOOTING_SETTINGS.unevenness * target.height
     along = np.linalg.norm(samples - samples[0], axis=1)
     centered = along - along[inside].mean()
     spread = float(centered[inside] @ centered[inside])

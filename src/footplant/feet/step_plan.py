@@ -39,7 +39,15 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground
 from footplant.curves import Curve
-from footplant.feet.footing import FOOTING_SETTINGS, SAMPLES, WHOLE, share_on_tread, sole_samples, support_of
+from footplant.feet.footing import (
+    FOOTING_SETTINGS,
+    SAMPLES,
+    WHOLE,
+    kinds_of_support,
+    share_on_tread,
+    sole_samples,
+    supports,
+)
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.steps import Places, Step, foot_length
 from footplant.feet.travel import Travel, find_travel, smoothed_over
@@ -473,12 +481,11 @@ def _supports(
         z = cosine * line[:, 1] - sine * line[:, 0]
         soles, left = to[:, None] + np.stack([x, z], axis=2), direction(headings + 0.5 * np.pi)[:, None]
         half = settings.half_width * float(np.linalg.norm(line[WHOLE][-1] - line[WHOLE][0]))
-        for n, aside in enumerate(asides):
-            over = np.stack([ground.height(soles + (aside + half * rim) * left) for rim in rims])
-            cost, before, level = _support_costs(over, line, character)
-            costs[n, part], above[n, part] = np.maximum(costs[n, part], cost), np.maximum(above[n, part], before)
-            if number == firmest[part]:
-                heights[n, part] = level
+        beside = (asides[:, None] + half * rims)[..., None, None, None] * left
+        cost, before, level = _support_costs(ground.height(soles + beside), line, character)
+        costs[:, part], above[:, part] = np.maximum(costs[:, part], cost), np.maximum(above[:, part], before)
+        if number == firmest[part]:
+            heights[:, part] = level
     if len(asides) > 1:
         under = np.array([ground.height(curve.at(own[part] + grid - at[part])[0]) for part in range(len(frames))])
         lower = under - heights > settings.edge * character.height
@@ -489,25 +496,32 @@ def _supports(
 
 
 def _support_costs(heights: NDArray, line: NDArray, character: Character) -> tuple[NDArray, NDArray, NDArray]:
-    """Return u, u before a step down and the height of the supported ground (K,).
+    """Return u, u before a step down and the height of the supported ground (D, K).
 
-    heights: (R, K, S) along a foot's samples (S, 2), and along lines beside them, which all must be supported.
+    heights: (D, R, K, S) along a foot's samples (S, 2), and along lines beside them, which all must be supported.
     """
-    middle = heights[len(heights) // 2]
+    places, samples = heights.shape[::2], heights.shape[3]
+    lines = np.moveaxis(heights, 1, 0).reshape(heights.shape[1], -1, samples)
+    middle = lines[len(lines) // 2]
     costs, level = np.full(len(middle), UNSUPPORTED), middle.max(axis=1)
     before, even = np.array(costs), FOOTING_SETTINGS.unevenness * character.height
-    for number, kinds in enumerate(zip(*(support_of(own, line, character) for own in heights))):
-        support, inside, _ = kinds[0]
-        means = heights[:, :, inside].mean(axis=2)
-        found = np.logical_and.reduce([own for _, _, own in kinds]) & (np.ptp(means, axis=0) < even)
-        new = found & (costs == UNSUPPORTED)
-        costs[new] = SUPPORT_COSTS[support] + CLEARANCE_COST * number
-        before[new] = SUPPORT_COSTS[support]
-        level[new] = middle[new][:, inside].mean(axis=1)
+    left = np.arange(len(middle))
+    for number, (support, inside, under) in enumerate(kinds_of_support(character)):
+        found = left
+        for own in lines:
+            found = found[supports(own[found], line, inside, under, character)]
+        found = found[np.ptp(lines[:, found][..., inside].mean(axis=2), axis=0) < even]
+        costs[found] = SUPPORT_COSTS[support] + CLEARANCE_COST * number
+        before[found] = SUPPORT_COSTS[support]
+        level[found] = middle[found][:, inside].mean(axis=1)
+        left = left[costs[left] == UNSUPPORTED]
+        if not len(left):
+            break
     share = share_on_tread(character)
     lower = (middle < level[:, None] - STEP_PLAN_SETTINGS.edge * character.height) & (share <= SAMPLES)
     nose = np.where(lower.any(axis=1), SAMPLES[lower.argmax(axis=1)], SAMPLES[-1])
-    return costs, before + STEP_PLAN_SETTINGS.nose * (nose - share), level
+    before = before + STEP_PLAN_SETTINGS.nose * (nose - share)
+    return costs.reshape(places), before.reshape(places), level.reshape(places)
 
 
 def _cheapest(
