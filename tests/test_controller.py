@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import footplant
 from figures import feet_on_the_root
-from footplant import io, rotation, samples
+from footplant import grounds, io, rotation, samples
 from footplant.blending.common_character import carry_heading, on_one_character
 from footplant.blending.compose import RootPath, root_reference
 from footplant.blending.loops import find_loop
@@ -1068,3 +1068,111 @@ def test_feet_without_toe_joints_are_planted_by_their_tips():
         drifts.append(np.linalg.norm(places - places[0], axis=1).max())
     assert len(drifts) > 10
     assert np.mean(np.array(drifts) > 0.001) < 0.2
+
+
+def trunk_lean(motion, character):
+    """Return the angle (F,), degrees, by which the neck is ahead of the hip joints."""
+    roles, places = character.require_roles(), Kinematics(motion).positions
+    hips = places[:, [roles["left_upper_leg"], roles["right_upper_leg"]]]
+    line = places[:, roles["neck"]] - hips.mean(axis=1)
+    ahead = np.cross((hips[:, 0] - hips[:, 1]) * [1.0, 0.0, 1.0], rotation.AXES["y"])
+    along = np.sum(line * ahead, axis=1) / np.linalg.norm(ahead, axis=1)
+    return np.degrees(np.arctan2(along, line[:, 1]))
+
+
+@cache
+def walked(degrees, script="walk 5s"):
+    """Return a walk on a slope."""
+    return drive(full(), script, fps=FPS, ground=grounds.slope(degrees))
+
+
+@pytest.mark.parametrize(("degrees", "share"), [(10.0, 0.45), (-10.0, 0.3)])
+def test_trunks_lean_into_slopes(degrees, share):
+    """By the share of its angle that `footplant terrain` gives them, without a jolt, and feet stay where they are."""
+    character, level, done = full().character, walked(0.0), walked(degrees)
+    leans = trunk_lean(done.motion, character) - trunk_lean(level.motion, character)
+    assert leans[0] == 0.0
+    jolts = np.abs(np.diff(leans, 2)).max() * FPS**2
+    assert jolts < 60.0
+    # the head looks ahead, and arms hang
+    roles = character.require_roles()
+    turned = {}
+    joints = {role: roles[role] for role in ("hips", "head", "left_upper_arm")} | {"chest": roles.joints["spine"][-1]}
+    for role, joint in joints.items():
+        turns = [Kinematics(each.motion).rotations[-1, joint] for each in (level, done)]
+        turned[role] = np.degrees(np.linalg.norm(rotation.log(rotation.multiply(turns[1], rotation.inverse(turns[0])))))
+    full_lean = abs(share * degrees)
+    assert turned["chest"] == pytest.approx(full_lean, abs=0.3)
+    assert np.sign(leans[-1]) == np.sign(degrees)
+    assert turned["hips"] == pytest.approx(0.4 * full_lean, abs=0.3)
+    assert turned["head"] == pytest.approx(0.4 * full_lean, abs=0.3)
+    assert turned["left_upper_arm"] == pytest.approx(0.3 * full_lean, abs=0.3)
+
+
+def test_the_lean_leaves_feet_alone():
+    """With and without it, feet on a slope are where they were, within what the line of the hips tilts."""
+    controller, slope = full(), grounds.slope(12.0)
+    done = drive(controller, "walk 4s, kick, stand 2s", fps=FPS, ground=slope)
+    lean, joints = (
+        controller._lean,
+        [controller.character.require_roles()[f"{side}_foot"] for side in ("left", "right")],
+    )
+    controller._lean = lean._replace(uphill=0.0, downhill=0.0)
+    upright = drive(controller, "walk 4s, kick, stand 2s", fps=FPS, ground=slope)
+    controller._lean = lean
+    moved = Kinematics(done.motion).positions[:, joints] - Kinematics(upright.motion).positions[:, joints]
+    assert np.abs(moved).max() < 2e-3
+    leans = trunk_lean(done.motion, controller.character) - trunk_lean(upright.motion, controller.character)
+    assert leans[:240].max() > 3.0
+
+
+@pytest.mark.parametrize("gait", ["walk", "run"])
+def test_bodies_come_down_a_slope_with_their_feet(gait):
+    """A body that lags behind lets go of the foot that lands: it jolts, 3.7 times as hard as the gait does."""
+    controller = full()
+    done = drive(controller, f"{gait} 5s", fps=FPS, ground=grounds.slope(-10.0))
+    own = as_motion(controller.tables.motions[controller.tables.index(gait)], controller.character)
+    peak = [
+        foot_peak(motion, controller.character) for motion in (done.motion, own.looped(2, close=False).resample(FPS))
+    ]  # fmt: skip
+    assert peak[0] <= 1.6 * peak[1]
+
+
+def test_who_stands_on_a_slope_is_upright():
+    """Also who turns there, or kicks."""
+    script = "walk 3s, stand 4s, kick, stand 1s"
+    leans = [trunk_lean(walked(degrees, script).motion, full().character) for degrees in (12.0, 0.0)]
+    away = leans[0] - leans[1]
+    assert away[150] > 3.0
+    assert np.abs(away[360:]).max() < 0.3
+
+
+def test_on_a_level_floor_nobody_leans():
+    controller = full()
+    state = controller.init(begin="walk")
+    for _ in range(120):
+        controller.step(state, 1.0 / FPS)
+    from footplant.live import _foot_plan
+
+    assert not state.feet.body[[_foot_plan.CLIMB, _foot_plan.FOLLOWED]].any()
+
+
+def test_a_level_trunk_does_not_lean():
+    """Who is bent down leans by as much less as the trunk is less upright."""
+    from footplant.feet import _lean
+    from footplant.feet.lean import lean_tables
+
+    character = full().character
+    hips, tables = character.require_roles()["hips"], lean_tables(character)
+    turned = []
+    for bend in (0.0, 60.0, 90.0, 150.0):
+        root, pose = np.zeros((1, 3)), np.array(character.skeleton.rest[None])
+        pose[0, hips] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["x"], np.radians(bend)), pose[0, hips])
+        before = pose[0, hips].copy()
+        kinematics = Kinematics(Motion(character.skeleton, root, pose, FPS))
+        places, turns = np.array(kinematics.positions), np.array(kinematics.rotations)
+        _lean.lean_trunk(tables, np.array([0.2]), places, turns, root, pose)
+        turned.append(np.linalg.norm(rotation.log(rotation.multiply(pose[0, hips], rotation.inverse(before)))))
+    assert turned[0] == pytest.approx(0.4 * 0.45 * 0.2, rel=0.02)
+    assert turned[1] == pytest.approx(0.5 * turned[0], rel=0.25)
+    assert turned[2:] == pytest.approx([0.0, 0.0], abs=0.15 * turned[0])

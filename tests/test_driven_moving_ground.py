@@ -214,3 +214,15 @@ def test_steps_are_aimed_on_ground_that_moves(controller):
         if not task.open:
             break
     assert task.status == "met"
+
+
+def test_nobody_leans_into_the_rise_of_a_lift(controller):
+    """What the ground has moved meanwhile is no climb."""
+    from footplant.live import _foot_plan
+
+    state = controller.init(begin="walk", ground=lift(1.5, 4.0))
+    climbs = []
+    for _ in range(240):
+        controller.step(state, 1.0 / FPS)
+        climbs.append(state.feet.body[_foot_plan.CLIMB])
+    assert np.abs(climbs).max() < np.radians(0.1)

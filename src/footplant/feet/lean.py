@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.spline import filter_fir
+
+if TYPE_CHECKING:
+    from footplant.feet._lean import LeanTables
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,55 @@ def leaned(
     strides: (F,) factors of the length of strides; None for unchanged ones. Thighs and what hangs on them keep their
     world rotations, and the middle of the hip joints its place.
     """
-    kinematics = Kinematics(motion)
-    left = _left(kinematics, character)
-    climb = _climbs(motion, character, steps, footings, left)
-    angles = np.where(climb > 0.0, LEAN_SETTINGS.uphill, LEAN_SETTINGS.downhill) * climb
-    # someone who ducks has no trunk to lean
-    angles = angles * _upright(kinematics, character)
+    from footplant.feet import _lean as kernel
+
+    kinematics, tables = Kinematics(motion), lean_tables(character)
+    climbs = _climbs(motion, tables, steps, footings, _left(kinematics, character))
     rotations, root = np.array(motion.rotations), np.array(motion.root)
     if strides is not None and (strides < 1.0).any():
         _swing_less(rotations, character, strides, motion.fps)
-        kinematics = Kinematics(motion.like(root, rotations.copy(), motion.offsets))
-    if np.abs(angles).max(initial=0.0) > 1e-9:
-        root = root + _lean(kinematics, character, angles[:, None] * left, rotations)
+        kinematics = Kinematics(motion.like(root.copy(), rotations.copy(), motion.offsets))
+    if np.abs(climbs).max(initial=0.0) > 1e-9:
+        positions, turns = np.array(kinematics.positions), np.array(kinematics.rotations)
+        before = rotations.copy()
+        kernel.lean_trunk(tables, climbs, positions, turns, root, rotations)
+        for joint in character.require_roles().joints.get("spine", ()):
+            # a spine that is bent as far as it goes leans less
+            rotations[:, joint] = clamp_to_limits(character, joint, rotations[:, joint], before[:, joint])
     return motion.like(root, rotations, motion.offsets)
+
+
+def lean_tables(character: Character) -> LeanTables:
+    """Return the joints of a character that the lean turns, and by which share of it."""
+    from footplant.feet import _lean as kernel
+
+    roles, skeleton, settings = character.require_roles(), character.skeleton, LEAN_SETTINGS
+    hips, spine = roles["hips"], list(roles.joints.get("spine", ()))
+    turned = {hips: settings.pelvis}
+    for number, joint in enumerate(spine):
+        turned[joint] = settings.pelvis + (1.0 - settings.pelvis) * (number + 1) / len(spine)
+    ahead = [*roles.joints.get("neck", ()), *roles.joints.get("head", ())]
+    for joint in ahead[:1]:
+        turned[joint] = settings.head
+    for side in ("left", "right"):
+        for role, share in ((f"{side}_upper_arm", settings.arms), (f"{side}_upper_leg", 0.0)):
+            if role in roles:
+                turned[roles[role]] = share
+    shares = np.zeros(len(skeleton))
+    for joint in range(len(skeleton)):
+        above = int(skeleton.parents[joint])
+        shares[joint] = turned.get(joint, shares[above] if above >= 0 else 0.0)
+    joints = np.array([hips, *(joint for joint in sorted(turned) if joint != hips)], np.int64)
+    parents = np.array([int(skeleton.parents[joint]) for joint in joints], np.int64)
+    before = np.where(parents >= 0, shares[parents], 0.0)
+    tops = [roles[role] for role in ("neck", "head") if role in roles][:1]
+    # robots without a neck have shoulders
+    tops = tops or [roles[role] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
+    legs = np.array([roles["left_upper_leg"], roles["right_upper_leg"]], np.int64)
+    return kernel.LeanTables(
+        joints, parents, np.stack([before, shares[joints]], axis=1), legs, np.array(tops, np.int64), settings.uphill,
+        settings.downhill, float(settings.steepest), settings.least_stride * character.height,
+    )  # fmt: skip
 
 
 def _left(kinematics: Kinematics, character: Character) -> NDArray:
@@ -85,43 +125,29 @@ def _left(kinematics: Kinematics, character: Character) -> NDArray:
     return line / np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
 
 
-def _upright(kinematics: Kinematics, character: Character) -> NDArray:
-    """Return how upright a trunk is (F,), from 1 to 0 where it is level or upside down: what leaning it changes."""
-    roles, places = character.require_roles(), kinematics.positions
-    top = [roles[role] for role in ("neck", "head") if role in roles][:1]
-    # robots without a neck have shoulders
-    top = top or [roles[role] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
-    if not top:
-        return np.ones(len(places))
-    hips = 0.5 * (places[:, roles["left_upper_leg"]] + places[:, roles["right_upper_leg"]])
-    trunk = places[:, top].mean(axis=1) - hips
-    return np.clip(trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=1), 1e-9), 0.0, 1.0)
-
-
 def _climbs(
-    motion: Motion, character: Character, steps: Sequence[Step], footings: Sequence[Footing], left: NDArray
+    motion: Motion, tables: LeanTables, steps: Sequence[Step], footings: Sequence[Footing], left: NDArray
 ) -> NDArray:
     """Return the angle (F,), radians, at which the ground rises in the direction that the body faces."""
+    from footplant.feet import _lean as kernel
+
     middles = [(0.5 * (step.start + step.end - 1), footing.on_ground()) for step, footing in zip(steps, footings)]
     middles.sort(key=lambda row: row[0])
     moments, angles = [], []
-    least = LEAN_SETTINGS.least_stride * character.height
     for number, (when, _) in enumerate(middles):
         # over a stride of both feet: from the step before to the one after
         before, after = middles[max(number - 1, 0)], middles[min(number + 1, len(middles) - 1)]
         forward = np.cross(left[round(when)], rotation.AXES["y"])
-        way = after[1] - before[1]
-        along = float(way @ forward)
-        if abs(along) > least:
+        climb = kernel.climb_of(tables, *(after[1] - before[1]).tolist(), float(forward[0]), float(forward[2]))
+        if not np.isnan(climb):
             moments.append(when)
-            angles.append(np.arctan2(way[1], abs(along)) * np.sign(along))
+            angles.append(climb)
     if not moments:
         return np.zeros(len(motion))
-    steepest = LEAN_SETTINGS.steepest
-    found = np.clip(np.interp(np.arange(len(motion)), moments, angles), -steepest, steepest)
+    found = np.interp(np.arange(len(motion)), moments, angles)
     half = max(round(LEAN_SETTINGS.smoothing * motion.fps), 1)
-    kernel = np.hanning(2 * half + 3)[1:-1]
-    return filter_fir(found[:, None], kernel / kernel.sum())[:, 0]
+    window = np.hanning(2 * half + 3)[1:-1]
+    return filter_fir(found[:, None], window / window.sum())[:, 0]
 
 
 def _swing_less(rotations: NDArray, character: Character, strides: NDArray, fps: float) -> None:
@@ -137,36 +163,3 @@ def _swing_less(rotations: NDArray, character: Character, strides: NDArray, fps:
                 own = rotation.unroll(rotations[:, joint : joint + 1])[:, 0]
                 mean = rotation.normalize(filter_fir(own, kernel / kernel.sum()))
                 rotations[:, joint] = rotation.slerp(mean, own, share)
-
-
-def _lean(kinematics: Kinematics, character: Character, vectors: NDArray, rotations: NDArray) -> NDArray:
-    """Lean the trunk by rotation vectors (F, 3), in place; return how far the root moves (F, 3), metres."""
-    roles, skeleton, world = character.require_roles(), character.skeleton, kinematics.rotations
-    settings, hips = LEAN_SETTINGS, roles["hips"]
-    spine = list(roles.joints.get("spine", ()))
-    turned = {hips: settings.pelvis}
-    for number, joint in enumerate(spine):
-        turned[joint] = settings.pelvis + (1.0 - settings.pelvis) * (number + 1) / len(spine)
-    ahead = [*roles.joints.get("neck", ()), *roles.joints.get("head", ())]
-    for joint in ahead[:1]:
-        turned[joint] = settings.head
-    for side in ("left", "right"):
-        for role, share in ((f"{side}_upper_arm", settings.arms), (f"{side}_upper_leg", 0.0)):
-            if role in roles:
-                turned[roles[role]] = share
-    shares = np.zeros(len(skeleton))
-    for joint in range(len(skeleton)):
-        above = int(skeleton.parents[joint])
-        shares[joint] = turned.get(joint, shares[above] if above >= 0 else 0.0)
-    for joint in turned:
-        above = int(skeleton.parents[joint])
-        before = shares[above] if above >= 0 else 0.0
-        # turned about one axis, so that the turns of parent and joint subtract
-        new = rotation.multiply(rotation.exp((shares[joint] - before) * vectors), world[:, joint])
-        local = new if above < 0 else rotation.multiply(rotation.inverse(world[:, above]), new)
-        # a spine that is bent as far as it goes leans less
-        rotations[:, joint] = clamp_to_limits(character, joint, local, rotations[:, joint]) if joint in spine else local
-    places = kinematics.positions
-    middle = 0.5 * (places[:, roles["left_upper_leg"]] + places[:, roles["right_upper_leg"]])
-    arm = places[:, hips] - middle
-    return rotation.rotate(rotation.exp(settings.pelvis * vectors), arm) - arm

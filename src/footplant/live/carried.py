@@ -236,6 +236,8 @@ class Carried:
             shift = after[0][surface] + rotation.rotate(turn, place - before[0][surface])
             turn = rotation.multiply(rotation.inverse(self.turn), rotation.multiply(turn, back))
             _carry(feet, foot, turn, self.to_frame(shift), stands=not swings)
+            # what it stood on moves on
+            feet.places[foot, kernel.STOOD] = self.carry(feet.places[foot, kernel.STOOD], self.under[foot])
             if not swings and self._outlines[surface][0] == kernel.STAYS:
                 # the end of a conveyor
                 middle = feet.places[foot, :2].mean(axis=0)

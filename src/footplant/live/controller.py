@@ -21,6 +21,7 @@ from footplant.clip import Clip
 from footplant.contacts.ground import Ground
 from footplant.contacts.moving_ground import MovingGround, PartedGround
 from footplant.errors import MotionError
+from footplant.feet.lean import lean_tables
 from footplant.kinematics import Kinematics
 from footplant.live.aimed_steps import FEET, LOWEST, Aimed, AimedStep, follow_steps
 from footplant.live.foot_plan import BITS, FootPlanner, ground_field, has_left
@@ -184,6 +185,7 @@ class Controller:
             np.array([point.joint for point in points], np.int64),
             np.array([point.offset for point in points], float),
         )
+        self._lean = lean_tables(tables.character)
         arms = [limb_of(tables.character, f"{side}_arm") for side in ("left", "right")]
         self.arms = self._feet._replace(
             legs=np.array([[limb.upper, limb.lower, limb.end] for limb in arms], np.int64),
@@ -265,7 +267,7 @@ class Controller:
                 np.zeros((2, 6, 6)),
                 np.zeros((2, 4, 4)),
                 np.zeros((2, 4, 3)),
-                np.zeros((2, 7, 3)),
+                np.zeros((2, 8, 3)),
                 np.zeros((2, 6)),
                 foot_plan.no_hands(),
             ),
@@ -569,7 +571,7 @@ class Controller:
         playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
         step = foot_plan.FeetStep(state.now, seconds, state.planted, self.planner.far, self.tables.foot_acceleration)
         events = foot_plan.show_frame(
-            self._motions, self._feet, state.field, requests, step, playback, state.feet,
+            self._motions, (self._feet, self._lean), state.field, requests, step, playback, state.feet,
             (self._old, self._blend_scratch, self.foot_scratch), state.root, state.pose,
         )  # fmt: skip
         if state.carried is not None:

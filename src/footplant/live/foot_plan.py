@@ -95,6 +95,7 @@ class FootPlanner:
             held = int(planted[2 * foot] >= 0.5) + 2 * int(planted[2 * foot + 1] >= 0.5)
             level = float(state.places[foot, :2, 1].mean())
             state.levels[foot] = level, level, 0.0, 0.0, 0.0, 0.0
+            state.places[foot, kernel.STOOD] = state.places[foot, :2].mean(axis=0)
             state.turns[foot, kernel.TOE_LOCAL] = (1.0, 0.0, 0.0, 0.0)
             if held:
                 kernel.land(self.feet, foot, now, state, scratch, held)
