@@ -448,12 +448,6 @@ def test_kinds_of_clips_are_told_from_them():
     assert kick.part[0] < kick.key < kick.part[1]
 
 
-def test_what_turns_over_is_no_gait(shared):
-    """A roll travels and repeats itself as a walk does, but cannot be blended in phase with one."""
-    names = {"humanoid3d_roll": "action", "humanoid3d_walk": "gait"}
-    assert kinds_of({name: shared / "deepmimic" / f"{name}.txt" for name in names}) == names
-
-
 def test_the_key_moment_of_an_action_comes_before_it_is_left():
     """Also where the limb is fastest at the end of the clip, or transitions are long."""
     walk, kick = footplant.load("sample:walk"), on_one_character([footplant.load("sample:kick")])[0]

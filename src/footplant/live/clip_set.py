@@ -31,7 +31,6 @@ from footplant.live.motion_set import EFFECTORS, STEP, Action, Gait, Idle, Motio
 from footplant.live.settings import CLIP_SET
 from footplant.live.tables import body_tilt, stays_upright
 from footplant.result import CharacterSource, ClipSource, as_character, as_clip, require_humanoid
-from footplant.skeleton import Roles
 
 RATE = 60.0
 """Frames per second at which clips are examined."""
@@ -161,7 +160,7 @@ def examine(clip: Clip, fade: float = MotionSet.fade) -> KnownClip:
     roles = clip.character.require_roles()
     positions = Kinematics(motion).positions
     hips = positions[:, roles["hips"], ::2]
-    gait = None if _goes_head_over_heels(positions, roles) else _as_gait(clip, hips, height)
+    gait = _as_gait(clip, hips, height)
     if gait is not None:
         return gait
     speeds = {name: _speed(positions[:, roles[name]] - positions[:, roles["hips"]]) for name in EFFECTORS}
@@ -183,12 +182,6 @@ def examine(clip: Clip, fade: float = MotionSet.fade) -> KnownClip:
     end = clip.motion.duration
     part = (min(start / RATE, end), min(stop / RATE, end))
     return KnownClip("action", effector=effector, key=frame / RATE, part=part)
-
-
-def _goes_head_over_heels(positions: NDArray, roles: Roles) -> bool:
-    """Return whether both ankles are above the head in a frame: a roll may travel and repeat itself as a gait does."""
-    ankles = positions[:, [roles["left_foot"], roles["right_foot"]], 1]
-    return bool((ankles.min(axis=1) > positions[:, roles["head"], 1]).any())
 
 
 def _as_gait(clip: Clip, hips: NDArray, height: float) -> KnownClip | None:
