@@ -164,7 +164,10 @@ def find_walk(
             if seconds[sample] > longest or (best is not None and paid >= best[0]):
                 continue
             # what is too far away to be reached in time only tells how near a walk gets
-            in_time = following or seconds[sample] + (found.away[sample] ** 0.5 - goal.within) / fastest <= ends
+            in_time = (
+                isinstance(goal, Follow)
+                or seconds[sample] + (found.away[sample] ** 0.5 - goal.within) / fastest <= ends
+            )
             rivals = int(progress[sample] / goal_bucket(goal)), bool(in_time)
             rank = paid if following else float(ranks[sample])
             if not _keep(kept.setdefault(rivals, []), rank, _width(rivals)):
