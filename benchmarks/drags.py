@@ -130,6 +130,19 @@ def hinges_of(motion: Motion, character: Character) -> dict[int, NDArray]:
     return found
 
 
+def straight_limits(character: Character) -> tuple[NDArray, NDArray]:
+    """Return joint limits (J, 3) of which elbows and knees bend backwards no more than straight, as in an edit."""
+    lower, upper = np.array(character.limits.lower), np.array(character.limits.upper)
+    for limb in limbs_of(character).values():
+        for axis in range(3):
+            low, high = lower[limb.lower, axis], upper[limb.lower, axis]
+            if low > -EDITING.backwards and high > 4.0 * EDITING.backwards:
+                lower[limb.lower, axis] = 0.0
+            if high < EDITING.backwards and low < -4.0 * EDITING.backwards:
+                upper[limb.lower, axis] = 0.0
+    return lower, upper
+
+
 def displacement_cost(before: Motion, after: Motion, character: Character) -> float:
     """Return equation 4 of two poses: Σ rigidity·|displacement|², elbows and knees dearer off their hinges."""
     moved = (after - before)[0]
@@ -192,8 +205,9 @@ class Oracle:
             used |= {1 + other for other in skeleton.chain(joint)}
         self.groups = np.array(sorted(used))
         self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
-        limits, own = character.limits, anatomical_turns(character, self.pose.rotations)[0]
-        self.lower, self.upper = np.minimum(limits.lower, own), np.maximum(limits.upper, own)
+        own = anatomical_turns(character, self.pose.rotations)[0]
+        lower, upper = straight_limits(character)
+        self.lower, self.upper = np.minimum(lower, own), np.maximum(upper, own)
         self.own = own
         self.joints = self.groups[1:] - 1
         self.joints = self.joints[np.isfinite(self.upper[self.joints]).any(axis=1)]

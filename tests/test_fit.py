@@ -76,20 +76,29 @@ def test_plants_are_kept_only_on_request():
     assert drifts[1] > 5.0, drifts
 
 
-@pytest.mark.parametrize(("drop", "status", "drift"), [(0.15, Status.SOLVED, 1.0), (0.25, Status.CONFLICT, 5.0)])
-def test_feet_that_swing_stay_out_of_the_ground_when_hips_are_drawn_down(drop, status, drift):
-    """By 25 cm, ankles are at their limits at the end of a stance, and the heel moves; the report says so."""
+@pytest.mark.parametrize(("drop", "status"), [(0.15, Status.SOLVED), (0.3, Status.CONFLICT)])
+def test_feet_stay_planted_and_out_of_the_ground_when_hips_are_drawn_down(drop, status):
+    """By 30 cm, ankles are at their limits as a stance ends: hips stop short of it, and the report says so."""
     hips = WALK.character.require_roles()["hips"]
     low = Kinematics(WALK.motion).positions[160:240, hips] - [0.0, drop, 0.0]
     solution = fit(WALK, [Position(point=Point(hips), target=low, frames=range(160, 240), ramp=(0.3, 0.3))])
     assert solution.status is status
     assert solution.report.after.penetration_worst < 5.0
-    assert solution.report.after.worst_plant.drift < drift
-    assert all("(kept)" in entry.name for entry in solution.report.unmet)
+    assert solution.report.after.worst_plant.drift < 0.5
+    assert all(entry.name == "position" and entry.worst < 10.0 for entry in solution.report.unmet)
     excess = limit_violations(CHARACTER, solution.motion.rotations) - limit_violations(CHARACTER, WALK.motion.rotations)
     assert np.degrees(excess.max()) < 1.0
     # the ground is part of every pose, not a pass of its own
     assert solution.report.levels[-1].name == "exact"
+
+
+def test_a_goal_out_of_reach_leaves_the_feet_on_the_floor():
+    hand = Point(WALK.character.require_roles()["left_hand"])
+    high = Position(point=hand, target=moved(WALK, hand, 180, [0.3, 1.6, 0.4]), frames=(180,), ramp=(0.5, 0.5))
+    solution = fit(WALK, [high])
+    assert solution.status is Status.UNREACHABLE
+    assert [entry.name for entry in solution.report.unmet] == ["position"]
+    assert solution.report.after.worst_plant.drift < 2.0
 
 
 def test_far_frames_stay():

@@ -18,13 +18,15 @@ from footplant.edits import drag as manipulate
 from footplant.edits.drag import begin
 from footplant.errors import ConstraintError, FormatError, SkeletonError
 from footplant.feet import kept_plants
-from footplant.humanoid.limits import limit_violations
+from footplant.humanoid.limits import anatomical_turns, limit_violations
 from footplant.kinematics import Kinematics
 from footplant.problem import Status, errors
 from footplant.skeleton import Point
+from footplant.solve import closing
 from footplant.solve import window as window_edits
+from footplant.solve.goal_poses import with_held_frames
 from footplant.solve.ik.limb import limbs_of
-from footplant.solve.window import KNOTS, with_held_frames
+from footplant.solve.window import KNOTS
 
 WALK = samples.load("walk")
 CHARACTER = WALK.character
@@ -478,5 +480,22 @@ def test_what_splines_take_up_leaves_the_dragged_pose_alone(monkeypatch, name, f
         return np.square((started.drag(frame, joint, target).motion - started.motion)[frame]).sum()
 
     smooth = displaced()
-    monkeypatch.setattr(window_edits, "FINER", ())
+    monkeypatch.setattr(closing, "FINER", ())
     assert smooth == pytest.approx(displaced(), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("name", "frame", "side", "by"), [("walk", 45, "left", (0.0, 0.3, 0.4)), ("run", 10, "right", (0.0, 0.6, 0.5))]
+)
+def test_a_leg_that_a_drag_straightens_does_not_bend_backwards(name, frame, side, by):
+    clip = samples.load(name)
+    start = begin((clip.motion.resample(30.0)[:60], clip.character))
+    roles = clip.character.require_roles()
+    foot, knee = Point(roles[f"{side}_foot"]), roles[f"{side}_lower_leg"]
+    edited = start.drag(frame, foot, Kinematics(start.motion).point(foot)[frame] + by)
+    assert edited.error() < 0.001
+    before, after = (
+        np.degrees(anatomical_turns(clip.character, motion.rotations)[:, knee, 0])
+        for motion in (start.motion, edited.motion)
+    )
+    assert (after - np.minimum(before, 0.0)).min() > -0.5

@@ -56,11 +56,11 @@ def fit(
     ik, used when the method is given by name: "auto" (the least change of all joints within joint limits and above the
     ground), "numeric" (the same without limits and ground), or "hybrid" (trunk first, limbs in closed form). exact:
     whether a last pass closes the residual that the method leaves. keep_plants: also keep the clip's own footplants
-    near the constraints, at a lower priority, so that pulling a hand does not drag the feet; a foot that is itself
-    constrained is released meanwhile. contacts: the clip's contacts if they are already known. Spacetime solves for the
-    places of footplants that have none; other methods fix them at their mean position. A note reports an arm that
-    a position takes into the body. lead_in: "keep" a T-pose before the motion as it is, or "drop" it; where a
-    constraint is to hold in it, it is part of the motion.
+    near the constraints, before all of these, as in a drag: a goal out of reach is approached and does not lift the
+    feet; a foot that is itself constrained is released meanwhile. contacts: the clip's contacts if they are already
+    known. Spacetime solves for the places of footplants that have none; other methods fix them at their mean position.
+    A note reports an arm that a position takes into the body. lead_in: "keep" a T-pose before the motion as it is, or
+    "drop" it; where a constraint is to hold in it, it is part of the motion.
     """
     clip = as_clip(clip)
     require_lead_in(lead_in)

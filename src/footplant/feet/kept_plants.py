@@ -19,7 +19,7 @@ from footplant.solve.displacement import PAPER_RATE
 def plants_to_keep(
     contacts: Contacts, character: Character, constraints: Sequence[Constraint], fps: float, spacing: float = 16.0
 ) -> tuple[tuple[Footplant, ...], list[str]]:
-    """Return the clip's footplants that an edit could disturb, at the lowest priority, and notes on those released.
+    """Return the clip's footplants that an edit could disturb, at the highest priority, and notes on those released.
 
     Contacts farther in time from every constraint than an edit reaches are omitted; spacing: of its coarsest knots, in
     frames of 1/30 s. Contacts of a foot that is itself constrained at the time are released.
@@ -39,7 +39,7 @@ def plants_to_keep(
     # a cubic B-spline extends two knots to either side, and two more where it is fitted to data there
     reach = int(np.ceil(4.0 * spacing * fps / PAPER_RATE))
     edited = np.flatnonzero(active)
-    least = min((constraint.priority for constraint in constraints), default=0) - 1
+    most = max((constraint.priority for constraint in constraints), default=0) + 1
     kept, released = [], []
     for plant in contacts.plants:
         side = plant.point.partition("_")[0]
@@ -56,7 +56,7 @@ def plants_to_keep(
                 place=plant.place,
                 frames=range(plant.start, plant.end),
                 ramp=STEP_SETTINGS.ramp,
-                priority=least,
+                priority=most,
                 name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1} (kept)",
             )
         )

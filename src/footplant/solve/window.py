@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.constraints import Constraint, Footplant, Position
 from footplant.constraints.drags import Drag, Turn
-from footplant.constraints.easing import RATE_FRAMES
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import errors, worst_error
+from footplant.problem import errors
 from footplant.skeleton import Character
-from footplant.solve.displacement import LEAST_KNOTS, PAPER_RATE
+from footplant.solve.closing import restored
+from footplant.solve.displacement import PAPER_RATE
+from footplant.solve.goal_poses import DRAG_TOLERANCE, HOPELESS, pose_goals, with_held_frames
 from footplant.solve.ik.numeric import Numeric
 from footplant.spline import Spline, fit_spline
 
@@ -30,30 +31,8 @@ KNOTS = 7
 """Length of an edit's window in knot spacings: the support of the four B-splines that are non-zero at its frame."""
 LEVELS = 4
 """Maximum number of levels; each halves the knot spacing, for drags that are close in time."""
-DRAG_TOLERANCE = 3e-4
-"""Metres; error of a drag at which it is met."""
 NEARER = 0.9
 """A finer level is followed by another one only if it leaves at most this share of the error before it."""
-MULTIPLIED = 6
-"""Maximum number of times that the target of a drag is moved beyond by what is missing: of 387 reachable goals on nine
-clips 9 are missed by 1 to 12 mm without."""
-STRONGER = 3.0
-"""Factor of a drag's weight each time, up to `STRONGEST`. Of 753 reachable goals on ten clips 13 are missed by 1 to 43
-mm with 1 and four times, half of them with 12 times; with 3 those are left that pull footplants off."""
-STRONGEST = 27.0
-"""Largest factor: a drag is no stronger than footplants."""
-PULLED_OFF = 0.002
-"""Metres by which a drag may pull other constraints off in the pose of its frame before they are restored."""
-HOPELESS = 0.03
-"""Metres beyond which a drag counts as out of reach, and its target is not moved beyond."""
-FINER = (2.0, 4.0, 8.0)
-"""Shares of a drag's knot spacing with which splines take up what frames need for their constraints. Of 72 drags of six
-clips at 30 and 120 frames/s, joints are accelerated by 200 and 1,795 m/s² at the 90th percentile without splines, with
-4 by 103 and 743, with 2 and 4 by 75 and 467, and with all three by 63 and 294; a drag takes 20, 26, 33 and 45 ms."""
-ROUGH = 0.5
-"""Share of the clip's own peak acceleration by which single frames may be accelerated before that is done. With 0, 0.1,
-0.2 and 0.5, the same are accelerated by 63, 63, 73 and 78 m/s² at 30 frames/s, and by 294, 352, 352 and 352 at 120; a
-drag of a hand of the sample walk takes 44, 43, 26 and 17 ms."""
 STEP_ROUNDS = 3
 """Maximum number of solves for a dragged planted foot, each with its step moved on by what the foot is short of."""
 FOOT_FREE = 0.3
@@ -234,53 +213,17 @@ def _fitted(
     restoring, beside = ik.restoring(), with_held_frames(frames, rows, constraints, part.fps)
     shares = _foot_shares(ik, rows, at, constraints, part)
     for level in range(LEVELS):
-        posed = _pose(ik, part[np.searchsorted(rows, beside)], constraints, pins, beside)
+        posed = pose_goals(ik, part[np.searchsorted(rows, beside)], constraints, pins, beside)
         posed = posed[np.searchsorted(beside, frames)]
         change = (posed - part[at]).reshape(len(frames), -1)
         bump = _spread(change, frames, rows, center, knot, level).reshape(len(rows), -1, 3) * shares
         near = [*constraints, *_as_reached(pins, Kinematics(posed, frames), knot / part.fps)]
-        part = _restored(part, part + bump, rows, at, restoring, near, knot)
+        part = restored(part, part + bump, rows, at, restoring, near, knot).motion
         kinematics, before = Kinematics(part[at], frames), left
         left = max(float(errors(pin, kinematics)[1].max(initial=0.0)) for pin in pins)
         if left <= DRAG_TOLERANCE or left > NEARER * before:
             break
     return part
-
-
-def _restored(
-    before: Motion,
-    part: Motion,
-    rows: NDArray,
-    at: NDArray,
-    ik: Numeric,
-    constraints: Sequence[Constraint],
-    knot: float,
-) -> Motion:
-    """Return displaced frames with constraints restored, by splines as far as these can.
-
-    Solved frame by frame, a leg that is out of reach or in the way of the other one would jerk: what the frames need is
-    spread over those beside them, by finer knots each time (section 4.2), and only the rest is solved frame by frame.
-    Poses that were solved for drags (`at`, rows of their frames) stay as they are: they are the least displacement. Of
-    200 goals on ten clips, that of the dragged frame is up to 3.5 times as much otherwise.
-    """
-    solved = ik.solve(part, constraints, frames=rows).motion
-    own = _peak(Kinematics(before).positions)
-    for finer in FINER:
-        spacing = max(knot / finer, LEAST_KNOTS)
-        if _peak(Kinematics(solved).positions - Kinematics(part).positions) <= ROUGH * own:
-            break
-        needed = (solved - part).reshape(len(rows), -1)
-        spline = fit_spline(rows, needed, spacing, float(rows[0]), float(rows[-1]))
-        bend = spline(rows)
-        bend -= fit_spline(rows[at], (bend - needed)[at], spacing, float(rows[0]), float(rows[-1]))(rows)
-        part = part + bend.reshape(len(rows), -1, 3)
-        solved = ik.solve(part, constraints, frames=rows).motion
-    return solved
-
-
-def _peak(places: NDArray) -> float:
-    """Return the largest second difference over frames of places (F, J, 3), metres."""
-    return float(np.linalg.norm(np.diff(places, 2, axis=0), axis=-1).max(initial=0.0))
 
 
 def _foot_shares(ik: Numeric, rows: NDArray, at: NDArray, constraints: Sequence[Constraint], motion: Motion) -> NDArray:
@@ -305,61 +248,6 @@ def _foot_shares(ik: Numeric, rows: NDArray, at: NDArray, constraints: Sequence[
         if most > 0.0:
             shares[:, 1 + np.flatnonzero(carrier == leg)] = np.minimum(own / most, 1.0)[:, None, None]
     return shares
-
-
-def with_held_frames(frames: NDArray, rows: NDArray, constraints: Sequence[Constraint], fps: float) -> NDArray:
-    """Return frames, and the nearest ones in which footplants hold that ramp there, in order.
-
-    A footplant that ramps asks for the correction that it makes where it holds. Without that frame it would ask for its
-    place instead: dragging a hand would turn the toes of a foot that is coming down by 36°.
-    """
-    found = set(frames.tolist())
-    for plant in constraints:
-        if isinstance(plant, Footplant) and plant.frames:
-            share, own = plant.activation(frames, fps), np.asarray(plant.frames)
-            for frame in frames[(share > 0.0) & (share < 1.0)].tolist():
-                nearest = int(own[np.abs(own - frame).argmin()])
-                found |= {nearest, nearest + (RATE_FRAMES if frame < nearest else -RATE_FRAMES)}
-    return np.array(sorted(found.intersection(rows.tolist())), np.int64)
-
-
-def _pose(
-    ik: Numeric, motion: Motion, constraints: Sequence[Constraint], pins: Sequence[Position], frames: NDArray
-) -> Motion:
-    """Return the poses that meet constraints and pins.
-
-    Near the end of its reach a body pulls back with a force that a pin of finite weight gives way to. Its target is
-    then moved beyond by what is missing, and its weight raised (method of multipliers), and kept so if that brings it
-    nearer and leaves other constraints where they are.
-    """
-    first = answer = ik.solve(motion, [*constraints, *pins], frames=frames).motion
-    aimed = list(pins)
-    for _ in range(MULTIPLIED):
-        kinematics = Kinematics(answer, frames)
-        missed = [errors(pin, kinematics) for pin in pins]
-        worst = max(float(off.max(initial=0.0)) for _, off in missed)
-        if worst <= DRAG_TOLERANCE or worst > HOPELESS:
-            break
-        aimed = [
-            _beyond(beyond, pin, kinematics.point(pin.point)[rows])
-            for beyond, pin, (rows, _) in zip(aimed, pins, missed)
-        ]
-        answer = ik.solve(motion, [*constraints, *aimed], frames=frames, start=answer).motion
-    left, was = (
-        max(float(errors(p, Kinematics(m, frames))[1].max(initial=0.0)) for p in pins) for m in (answer, first)
-    )
-    if left >= 0.5 * was:
-        return first
-    off, before = (worst_error(Kinematics(m, frames), constraints).max(initial=0.0) for m in (answer, first))
-    return answer if off <= max(PULLED_OFF, before) else first
-
-
-def _beyond(beyond: Position, pin: Position, reached: NDArray) -> Position:
-    """Return a pin with the force (weight times distance) that it has where it came to, and a higher weight."""
-    weight = min(STRONGER * beyond.weight, STRONGEST * pin.weight)
-    away = beyond.target - reached  # type: ignore[operator]
-    target = pin.target + beyond.weight / weight * away  # type: ignore[operator]
-    return beyond.like(target=target, weight=weight)
 
 
 def _as_reached(pins: Sequence[Position], kinematics: Kinematics, ramp: float) -> list[Position]:

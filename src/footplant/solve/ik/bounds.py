@@ -155,6 +155,22 @@ class PoseBounds:
         return np.flatnonzero((np.isfinite(limits.lower) | np.isfinite(limits.upper)).any(axis=1))
 
     @cached_property
+    def _straightest(self) -> tuple[NDArray, NDArray]:
+        """Limits (B, 3) of the limited joints, radians, of which elbows and knees bend backwards no more than straight.
+
+        What limits allow beyond is for captured limbs. A limb of the same length is bent either way: an edit that
+        straightens one would end on the wrong side, with knees 12° backwards.
+        """
+        limits, joints = self.character.limits, self._limited
+        if limits is None:
+            return np.zeros((0, 3)), np.zeros((0, 3))
+        lower, upper = np.array(limits.lower[joints]), np.array(limits.upper[joints])
+        hinges = np.isin(joints, [limb.lower for limb in limbs_of(self.character).values()])[:, None]
+        lower[hinges & (lower > -EDITING.backwards) & (upper > 4.0 * EDITING.backwards)] = 0.0
+        upper[hinges & (upper < EDITING.backwards) & (lower < -4.0 * EDITING.backwards)] = 0.0
+        return lower, upper
+
+    @cached_property
     def _reference(self) -> tuple[NDArray, NDArray]:
         """(B, 4) world rotations of the limited joints' parents, and inverse ones of the joints, in the reference."""
         skeleton = self.character.skeleton
@@ -217,8 +233,8 @@ class PoseBounds:
 
         frames, limits, joints = kinematics.frames, self.character.limits, self._limited
         own = self._turns[frames]
-        lower = own if limits is None else np.minimum(limits.lower[joints], own)
-        upper = own if limits is None else np.maximum(limits.upper[joints], own)
+        lower = own if limits is None else np.minimum(self._straightest[0], own)
+        upper = own if limits is None else np.maximum(self._straightest[1], own)
         floors = np.zeros((len(frames), 0, 3))
         if self.ground is not None and self.soles:
             places = kinematics.points(self.soles)[..., [0, 2]]

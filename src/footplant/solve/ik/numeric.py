@@ -126,11 +126,11 @@ class Numeric:
         if not hopeless:
             return found
         most = max(_rank(c) for c in constraints if id(c) in hopeless)
-        # footplants that contradict one another are unmet anyway
-        above = [c for c in constraints if isinstance(c, Apart) and c.hard and _rank(c) > most]
+        above = [c for c in constraints if isinstance(c, Apart | Footplant) and c.hard and _rank(c) > most]
+        apart, plants = ([c for c in above if isinstance(c, kind)] for kind in (Apart, Footplant))
 
         def pulled(where: Kinematics) -> NDArray:
-            off = worst_error(where, above) > EDITING.pulled
+            off = (worst_error(where, apart) > EDITING.pulled) | (worst_error(where, plants) > EDITING.plants_pulled)
             return off if self.bounds is None else off | self.bounds.broken(where)
 
         far = np.isin(np.arange(len(frames)), np.concatenate(list(hopeless.values())))

@@ -99,6 +99,10 @@ class EditingSettings:
     average (8° at the 90th percentile) and elbows by 14° (20°). With the axis shown from 10° on and that of the rest
     pose below it, knees by 4.9° (10°) and elbows by 12° (27°), and axes jump between the two; with 0.1, 6.0° (10°) and
     17° (41°), with 0.5, 3.1° (9°) and 15° (22°)."""
+    backwards: float = 0.44
+    """Radians (25°) below which the range of an elbow or a knee on the one side, with four times as much on the other,
+    is that of bending it backwards, which edits do not add to. The limits of `humanoid.limits` have 12° and 20° there
+    and 160° on the other side; no range lies between."""
     held: float = 1e3
     """Rigidity of the trunk while the limbs restore constraints around an edit (1/rad², 1/m²). With the trunk's own
     rigidity the head of the sample walk jerks by 11,000 m/s² where footplants ramp in; with 1e3 by none, and what legs
@@ -140,6 +144,9 @@ class EditingSettings:
     trunk, twice 1.1 mm: each time joint limits and the trunk share what is left."""
     pulled: float = 0.0002
     """Metres by which parts that stay apart enter each other that count as such a pull."""
+    plants_pulled: float = 0.001
+    """Metres by which footplants are off that count as such a pull: a hand's goal that is missed by 446 mm pulls a ball
+    off by 15 mm without. Less is left where two footplants of a foot contradict each other."""
     steepest: float = 0.5
     """Slope of the ground above which a sole's floor is level: an edge, not a slope. With level floors everywhere soles
     on a plane of 6 % go 11 mm deeper where a foot is dragged by 20 cm; no experiment separates 0.5 from 1."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.constraints import Footplant
+from footplant.constraints import Footplant, Position
 from footplant.constraints.plants import is_simple_plant
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -37,8 +37,9 @@ from footplant.problem import (
     refuse_unsupported,
     worst_error,
 )
-from footplant.solve.closing import ExactPass
+from footplant.solve.closing import ExactPass, goal_rows
 from footplant.solve.displacement import LEAST_KNOTS, PAPER_RATE, displaced, fit_near
+from footplant.solve.goal_poses import pose_goals, with_held_frames
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.numeric import Numeric
 from footplant.spline import fit_multilevel
@@ -95,7 +96,7 @@ class Hierarchical:
         if self.first_guess:
             motion = self._shift_root(problem)
             watch.lap("first guess", motion)
-        first, reached, left, poses = motion, np.ones(len(frames), bool), np.inf, None
+        first, reached, left = motion, np.ones(len(frames), bool), np.inf
         now = Kinematics(motion) if self.spacings else None
         # the finest given spacing may be repeated like the further levels: only while it is needed
         usual = self.spacings.index(self.spacings[-1]) + 1 if self.further and self.spacings else len(self.spacings)
@@ -105,8 +106,6 @@ class Hierarchical:
                 progress(f"level {number + 1}", min(number / (len(self.spacings) + self.exact), 1.0))
             every = _stride(spacing * motion.fps / PAPER_RATE)
             asked, away, reached = _posed(ik, now, problem.on(first), _with_broken(ik, now, frames), every)
-            goals = _goal_rows(ik, problem, asked)
-            poses = asked[goals], now.motion[asked[goals]] + away[goals]
             motion = displaced(motion, away, asked, spacing)
             now = Kinematics(motion)
             before, left = left, watch.lap(f"{spacing:g} frames a knot", now)
@@ -117,8 +116,9 @@ class Hierarchical:
                 break
         if self.spacings and self.further and left > SETTINGS.tolerance * problem.character.height:
             motion = self._fit_jitter(ik, motion, problem, frames, watch)
-        if poses is not None and len(poses[0]):
-            motion = _through(motion, *poses)
+        goals = frames[goal_rows(problem, frames)] if isinstance(ik, Numeric) and ik.bounds is not None else frames[:0]
+        if self.spacings and len(goals):
+            motion = _through(motion, goals, _goal_poses(ik, problem.on(first), goals))  # type: ignore[arg-type]
             watch.lap("poses of goals", motion)
         if self.exact:
             if progress:
@@ -234,14 +234,13 @@ def _where_goals(problem: Problem, part: Kinematics) -> Motion:
     return motion.like(root, np.where(rows[:, None, None], own.rotations, motion.rotations), motion.offsets)
 
 
-def _goal_rows(ik: Ik, problem: Problem, frames: NDArray) -> NDArray:
-    """Return the rows of frames (N,) at which a goal holds fully, for an IK with bounds; footplants are none."""
-    rows = np.zeros(len(frames), bool)
-    if isinstance(ik, Numeric) and ik.bounds is not None:
-        for constraint in problem.others:
-            if constraint.hard and not isinstance(constraint, Footplant):
-                rows |= constraint.activation(frames, problem.motion.fps) >= 1.0
-    return np.flatnonzero(rows)
+def _goal_poses(ik: Numeric, problem: Problem, frames: NDArray) -> Motion:
+    """Return the poses at the frames of goals; positions near the end of reach are aimed beyond, as in a drag."""
+    pins = [c for c in problem.others if isinstance(c, Position) and c.hard and c.target is not None and c.frames]
+    others = [c for c in problem.constraints if not any(c is pin for pin in pins)]
+    beside = with_held_frames(frames, np.arange(len(problem.motion)), others, problem.motion.fps)
+    posed = pose_goals(ik, problem.motion[beside], others, pins, beside)
+    return posed[np.searchsorted(beside, frames)]
 
 
 def _through(motion: Motion, frames: NDArray, poses: Motion) -> Motion:
