@@ -242,12 +242,12 @@ def stream(
 ALL = slice(None)
 
 
-def jitter(milliseconds: float, stamp: Stamp | None = None) -> Row:
+def jitter(milliseconds: float, stamp: Stamp | None = None, sender: int | Callable[[float, int], int] = 0) -> Row:
     """In-order jitter: exponential delays, nobody overtakes."""
 
     def make(clip: Performance) -> list[Event]:
         chance, last, found = np.random.default_rng(1), 0.0, []
-        for t, data, who in stream(clip, split=0, stamp=stamp):
+        for t, data, who in stream(clip, split=0, stamp=stamp, sender=sender):
             last = max(t + chance.exponential(1e-3 * milliseconds), last)
             found.append((last, data, who))
         return found
@@ -397,6 +397,7 @@ ROWS: dict[str, Row] = {
     "new performer": Row(new_performer, seconds=SECONDS + 2.0),
     "30 to 120 Hz": Row(rates, ends=AT, hz=120.0),
     "a port for each pose": Row(lambda clip: stream(clip, sender=lambda t, n: n)),
+    "a port for each pose, jitter 5 ms": jitter(5.0, sender=lambda t, n: n),
 }
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 import live_made
 from footplant import Kinematics, humanoid, rotation, samples
@@ -385,6 +386,28 @@ def test_every_pose_from_another_port_is_one_actor(walk, sally):
     assert len(stage.receivers) <= 64
     assert len(shown) > 135
     assert not stage.refused
+
+
+def test_jitter_is_removed_where_every_pose_comes_from_another_port(walk, sally):
+    def hand(jitter, ports):
+        chance, last, events = np.random.default_rng(1), 0.0, []
+        for n, (when, data) in enumerate(sent(walk)[:180]):
+            last = max(when + chance.exponential(jitter), last)
+            events.append((last, data, ("127.0.0.1", n % ports)))
+        shown = played(LiveStage("vmc", sally), events)
+        roots, turns = (np.array([getattr(s.pose, name) for s in shown]) for name in ("root", "rotations"))
+        places = Kinematics(Motion(sally.skeleton, roots, turns, FPS)).positions[:, sally.require_roles()["left_hand"]]
+        return np.array([s.time for s in shown]), places
+
+    times, places = hand(0.0, 1)
+    for ports in (1, 1000):
+        late, found = hand(0.005, ports)
+        after = late > late[0] + 0.7
+        off = [
+            np.linalg.norm(CubicSpline(times, places)(late[after] - lag) - found[after], axis=1).max()
+            for lag in np.arange(-0.01, 0.03, 1e-3)
+        ]
+        assert min(off) < 0.015
 
 
 def test_two_sources_are_one_performer(walk, sally):

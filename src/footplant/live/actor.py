@@ -173,7 +173,16 @@ class Actor:
         return max((source.last for source in self.sources), default=-math.inf)
 
     def attach(self, source: Source) -> None:
-        """Let a source send bones of this performer."""
+        """Let a source send bones of this performer.
+
+        There are senders with another port for every pose. A new source of a machine whose last one has sent only once
+        takes over its clock: a clock of its own would date every pose by its arrival, jitter and all. If the other one
+        sends again, it begins with a new clock.
+        """
+        host = source.name.rpartition(":")[0]
+        before = next((other for other in reversed(self.sources) if other.name.rpartition(":")[0] == host), None)
+        if before is not None and before.samples == 1:
+            source.clock, before.clock = before.clock, SenderClock()
         self.sources.append(source)
 
     def detach(self, source: Source) -> None:
