@@ -220,7 +220,7 @@ def test_free_arms_keep_their_angles(name):
     angle, share = measured.free_arms(engine, found, copied, measured.pushed_arms(engine, copied))
     assert angle < 1.0
     if name == "kick":
-        assert share > 0.5
+        assert share > 0.4
     if name == "walk":
         # hands that swing past the hips come near them, and keep their angles throughout
         roles = target.require_roles()
@@ -437,9 +437,41 @@ def test_hands_approach_and_leave_without_a_jump():
 def test_smooth_motions_stay_smooth(name, who):
     clip, target, _, kinematics = played(name, who)
     copied = Kinematics(transfer(clip.motion, clip.character, target))
-    assert measured.acceleration(kinematics, copied, clip.motion.fps) < (
-        1.5 if name == "stand" or who == "blubby" else 1.2
-    )
+    assert measured.acceleration(kinematics, copied, clip.motion.fps) < (1.5 if name == "stand" else 1.2)
+
+
+def test_a_shift_undoes_what_its_point_does_and_accelerates_no_more_than_it_may_otherwise():
+    from footplant.solve.ik.puppet import tuning_of
+    from footplant.solve.ik.puppet._pace import limit_shift
+    from footplant.solve.ik.puppet._tables import Clock
+    from footplant.solve.ik.settings import PUPPET
+
+    clock, bound, tuning = Clock(0.01, True, 0.0), 2.0, tuning_of(PUPPET)
+    seconds = 0.01 * np.arange(60)
+    # a captured palm plunges into a thigh by 5 cm within 0.2 s; it is to stay on the skin
+    plunge = -0.05 * (0.5 - 0.5 * np.cos(np.pi * np.clip(seconds / 0.2, 0.0, 1.0)))
+    assert np.abs(np.diff(plunge, n=2)).max() / 0.01**2 > 3.0 * bound
+    state = np.zeros(15)
+    for place in plunge:
+        want = np.array([-place, 0.0, 0.0])
+        limit_shift(state, np.array([place, 0.0, 0.0]), want, bound, clock, tuning)
+        assert abs(place + want[0]) < 1e-3
+    # where the point is still, the shift follows a jump by its bound
+    state, shifts = np.zeros(15), []
+    for _ in range(60):
+        want = np.array([0.1, 0.0, 0.0])
+        limit_shift(state, np.zeros(3), want, bound, clock, tuning)
+        shifts.append(want[0])
+    assert np.abs(np.diff([0.0, 0.0, *shifts], n=2)).max() / 0.01**2 < 1.001 * bound
+    assert shifts[-1] == pytest.approx(0.1, abs=0.005)
+
+
+def test_palms_that_come_to_the_hips_are_not_about_to_meet():
+    clip = samples.load("waist")
+    found = PuppetEngine(clip.character, samples.load_character("sally")).play(clip.motion)
+    on_hips = found.body[:, :2].max(axis=(1, 2)) > 0.9
+    assert on_hips.mean() > 0.15
+    assert found.hands[on_hips].max() < 0.5
 
 
 def test_a_joint_that_catches_up_is_no_faster_than_its_bone_lets_it_go_around():

@@ -147,6 +147,7 @@ class ImportanceAnalysis:
             IMPORTANCE.step_lookahead,
             IMPORTANCE.touch_lookahead,
             IMPORTANCE.hands_lookahead,
+            IMPORTANCE.hands_on_body,
             IMPORTANCE.near_body * height,
             IMPORTANCE.near_hands * height,
             IMPORTANCE.passing * height,

@@ -128,8 +128,12 @@ class ImportanceSettings:
     """Seconds by which an approaching foot counts ahead."""
     touch_lookahead: float = 0.14
     """Seconds by which an approach to the body counts ahead."""
-    hands_lookahead: float = 0.23
-    """Seconds by which an approach of the palms to each other counts ahead."""
+    hands_lookahead: float = 0.45
+    """Seconds by which an approach of the palms to each other counts ahead. With 0.23, 0.35 and 0.6 Blubby's palms,
+    which go around its belly, are 23, 15 and 5 instead of 7 mm apart when those of the sample clap first meet."""
+    hands_on_body: float = 0.5
+    """Share of that which is lost where a palm comes to the trunk as soon: it is not about to meet the other one. With
+    0, 90 frames of the sample waist miss the hips by more than 10 mm on Blubby, by up to 86; with 0.5 and 0.6 none."""
     rate: float = 0.02
     """Half-life in seconds of the filter on speeds."""
     rise: float = 0.085

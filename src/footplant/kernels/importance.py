@@ -71,6 +71,8 @@ class Rules(NamedTuple):
     """Seconds by which an approach to the body is predicted."""
     hands_lookahead: float
     """Seconds by which an approach of the palms to each other is predicted."""
+    hands_on_body: float
+    """Share of that which is lost where a palm comes to the trunk as soon."""
     body: float
     """Distance from the body's surface at which a palm, foot, elbow or knee becomes important."""
     hands: float
@@ -105,8 +107,8 @@ class Memory(NamedTuple):
     """(12,) distance of the palms, rate, filter of `follow` (6), vector from the right palm to the left (3), and
     tangential speed."""
     toes: NDArray
-    """(2, 3) of the toes of left and right foot: the bend out of the scene that they need, which decays slowly, the
-    bend that follows it, radians, and its rate."""
+    """(2, 4) of the toes of left and right foot: the bend out of the scene that they need, which decays slowly, the
+    bend that follows it, radians, the rate of its spring, and its step a second."""
 
 
 class Importance(NamedTuple):
@@ -312,7 +314,17 @@ def of_hands(performer, dt, positions, rotations, memory, out):
             moved += (out.hands[1 + k] - last[8 + k]) ** 2
         slip = math.sqrt(max(moved - (d - last[0]) ** 2, 0.0)) / dt
         last[11] += (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * (slip - last[11])
-        now = share(ahead(d, rate, rules.hands_lookahead, FARTHEST * rules.hands) / rules.hands)
+        # palms that come to the trunk sooner than to each other are not about to meet; elbows touch the trunk alone
+        on_body = 0.0
+        for n in range(2):
+            for k in range(tubes.joints.shape[0]):
+                if performer.near[GENERAL - 4 + n, k]:
+                    away = ahead(
+                        memory.body[n, k, 0], memory.body[n, k, 1], rules.hands_lookahead, FARTHEST * rules.body
+                    )
+                    on_body = max(on_body, share(away / rules.body))
+        seconds = rules.hands_lookahead * (1.0 - rules.hands_on_body * on_body)
+        now = share(ahead(d, rate, seconds, FARTHEST * rules.hands) / rules.hands)
         # hands that swing past each other are not about to meet
         now *= share(0.5 * last[11] / rules.passing)
         value = follow(last, 2, now, rules.touch_rise, rules.touch_fall, dt)
@@ -359,7 +371,7 @@ def new_memory(things: int, segments: int) -> Memory:
         np.zeros((2 * LIMBS, 6)),
         np.zeros((GENERAL, segments, 12)),
         np.zeros(12),
-        np.zeros((2, 3)),
+        np.zeros((2, 4)),
     )
 
 
@@ -386,7 +398,7 @@ def _smallest_call():
     poses = np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
     performer = Performer(
         smallest_character(), smallest_tubes(), np.ones((GENERAL, 1), bool), smallest_things(),
-        Rules(0.15, 0.15, 0.1, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2),
+        Rules(0.15, 0.15, 0.1, 0.1, 0.5, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2),
     )  # fmt: skip
     rotations = np.array([[1.0, 0.0, 0.0, 0.0]])
     return performer, poses, 0.01, np.zeros((1, 3)), rotations, new_memory(1, 1), new_importance(1)

@@ -8,7 +8,7 @@ network handling; `footplant.live.puppeteer` drives it live and `footplant.edits
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -90,15 +90,14 @@ class PuppetEngine:
             track = 0.5 * (_hip_width(target) - self.scale * _hip_width(performer))
             track += settings.foot.track_gain * max(thicker, 0.0)
         about = np.array(shaped(about, (3,), "the fixed point of the scale", MotionError))
-        tuning = tuning_of(replace(settings, pace=replace(settings.pace, urgent=self._urgent())))
-        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size), tuning)
+        self.stage = Stage(
+            self.scale, about, size, track, bool(estimate_root), self._margin(size), tuning_of(settings), self._arms()
+        )
 
-    def _urgent(self) -> float:
-        """Return the bound on accelerations of arms, see `PuppetPaceSettings.urgent`."""
-        pace = self.settings.pace
-        thick = max(self.surface.radius(name, 4) for name in TRUNK if name != "head")
-        belly = thick / float(min(self.tables[0].lengths[:2]))
-        return pace.headroom + float(np.clip(2.0 * belly - 1.0, 0.0, 1.0)) * (pace.urgent - pace.headroom)
+    def _arms(self) -> float:
+        """Return the ratio of the lengths of the target's arms to the performer's; 1 where either has none."""
+        own, theirs = arm_length(self.target), arm_length(self.performer)
+        return own / theirs if own * theirs > 0.0 else 1.0
 
     def _margin(self, size: float) -> float:
         """Return the clearance from the body at which arms begin to be pushed away, metres.
@@ -186,6 +185,19 @@ def tuning_of(settings: PuppetSettings) -> NDArray:
 
     values = {name: value for group in asdict(settings).values() for name, value in group.items()}
     return np.array([values[name] for name in AT._fields])
+
+
+def arm_length(character: Character) -> float:
+    """Return the mean length of a character's arms from shoulder to wrist, metres; 0 without arms."""
+    places = humanoid.reference_world(character.skeleton, character.require_roles())[0]
+    found = []
+    for name in LIMBS[:2]:
+        try:
+            limb = limb_of(character, name)
+        except SkeletonError:
+            continue
+        found.append(np.linalg.norm(np.diff(places[[limb.upper, limb.lower, limb.end]], axis=0), axis=1).sum())
+    return float(np.mean(found)) if found else 0.0
 
 
 def puppet_tables(target: Character, surface: BodySurface, stretch: float):

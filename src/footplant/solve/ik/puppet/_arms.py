@@ -23,7 +23,7 @@ from footplant.solve.ik.puppet._limbs import (
     turn_upper,
     update_limb,
 )
-from footplant.solve.ik.puppet._pace import limit_turn
+from footplant.solve.ik.puppet._pace import limit_shift, limit_turn
 from footplant.solve.ik.puppet._tables import AT, out_of_body
 
 SWEEPS = 2
@@ -273,7 +273,8 @@ def meet(target, importance, dt, keep, limbs, work):
     if w <= 0.0:
         state[6] = 0.0
         return
-    half = 0.5 * stage.size
+    # the ratio of the arms: to clap takes no more acceleration than the captured angles do
+    half = 0.5 * stage.arms
     gx, gy, gz = half * importance.hands[1], half * importance.hands[2], half * importance.hands[3]
     middle, found = work.scratch[6], work.scratch[7]
     sx, sy, sz = meeting_place(target, importance, work)
@@ -411,7 +412,7 @@ def arms(target, importance, scene, clock, limbs, work):
             for k in range(3):
                 vector[k] += wrist[k]
                 wrist[k] -= vector[k]
-            limit_turn(limbs.settles[arm], vector, tuning[AT.settle_share] * clock.bound, clock, tuning)
+            limit_shift(limbs.settles[arm], wrist, vector, tuning[AT.settle_share] * clock.bound, clock, tuning)
             for k in range(3):
                 wrist[k] += vector[k]
             if on_limb > 0.0:
@@ -497,7 +498,9 @@ def skin_in_reach(target, arm, number, away, work):
             )
             if (x - r[0] - s[0]) ** 2 + (y - r[1] - s[1]) ** 2 + (z - r[2] - s[2]) ** 2 > length**2:
                 continue
-            free = True
+            # the hand must be out of the trunk as a whole, its thickness as in `settle_touch`
+            px, py, pz = hand_push(target, arm, x - r[0], y - r[1], z - r[2], in_the_way(target), COVERED, work)
+            free = px * px + py * py + pz * pz < COVERED * COVERED
             for k in range(tubes.joints.shape[0]):
                 if target.trunk[k] and k != number:
                     d, _, _, _ = tube_distance(tubes, k, positions, rotations, x, y, z)

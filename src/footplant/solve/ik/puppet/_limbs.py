@@ -193,15 +193,19 @@ def lift(place, target, limb, scene, clock, limbs, work):
             if depth > 0.0:
                 x, y, z = drawn_out(depth, (nx, ny, nz), (x, y, z), (s[0], s[1], s[2]), 1.0 - grip_of(limb, limbs))
     wanted = (x - place[0], y - place[1], z - place[2])
-    grown, far = 0.0, 0.0
+    far, along, square = 0.0, 0.0, 0.0
     for k in range(3):
-        grown, far = grown + wanted[k] ** 2 - state[k] ** 2, far + (wanted[k] - state[k]) ** 2
+        far += (wanted[k] - state[k]) ** 2
+        along, square = along + (wanted[k] - state[k]) * wanted[k], square + wanted[k] ** 2
     # as little as in a hold: beyond that the foot stands on something else
     keeps = share(2.0 * math.sqrt(far) / (tuning[AT.most_rise] * target.stage.size) - 1.0) if clock.started else 0.0
-    leaves = 1.0 if grown >= 0.0 else 1.0 - math.exp(-0.6931471805599453 * clock.dt / tuning[AT.foot_settle])
-    part = 1.0 - keeps * (1.0 - leaves * (1.0 - stands(limb, limbs)))
+    leaves = 1.0 - math.exp(-0.6931471805599453 * clock.dt / tuning[AT.foot_settle])
+    held, along = stands(limb, limbs), max(along, 0.0) / max(square, 1e-12)
     for k in range(3):
-        state[k] += part * (wanted[k] - state[k])
+        # what the shift grows by comes at once, the rest as slowly as any other shift
+        grows = along * wanted[k]
+        rest = wanted[k] - state[k] - grows
+        state[k] += (1.0 - keeps * held) * grows + (1.0 - keeps * (1.0 - leaves * (1.0 - held))) * rest
     return place[0] + state[0], place[1] + state[1], place[2] + state[2]
 
 
@@ -349,7 +353,8 @@ def legs_apart(performer, target, importance, clock, limbs, work):
     if character.limbs[2, 2] < 0 or character.limbs[3, 2] < 0:
         return
     keep = math.exp(-0.6931471805599453 * clock.dt / tuning[AT.apart_release])
-    free_left, free_right = 1.0 - grip_of(2, limbs), 1.0 - grip_of(3, limbs)
+    # a foot that passes slowly has a grip without standing
+    free_left, free_right = 1.0 - grip_of(2, limbs) ** 2, 1.0 - grip_of(3, limbs) ** 2
     for leg_number in range(2):
         limb, other = 2 + leg_number, 1 - leg_number
         free, theirs = (free_left, free_right) if leg_number == 0 else (free_right, free_left)

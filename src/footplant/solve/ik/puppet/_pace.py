@@ -16,8 +16,17 @@ from footplant.kernels.quaternion import rotate
 from footplant.solve.ik.puppet._limbs import keep_orientation, limb_places, turn_lower, turn_upper
 from footplant.solve.ik.puppet._tables import AT
 
-TRIES, HALVINGS = 4, 6
-"""Fractions of the way that are tried where a limb is otherwise stuck, and bisection steps of the allowed fraction."""
+HALVINGS, TRISECTIONS, ROUNDS = 8, 8, 24
+"""Bisection steps of the allowed fraction of a way, trisection steps of the one that takes the least acceleration, and
+alternating projections where every fraction takes too much."""
+LITTLE = 0.1
+"""Share of the way that is tried up to which a limb counts as stuck."""
+
+
+@uncounted_jit
+def peak_bound(stage, limbs):
+    """Return the bound that follows from the largest known acceleration of the copied joints, m/s²."""
+    return stage.tuning[AT.headroom] * max(limbs.peak[0], stage.tuning[AT.least_peak] * stage.size)
 
 
 @uncounted_jit
@@ -42,7 +51,7 @@ def acceleration_bound(stage, dt, limbs, work):
         most, fastest = max(most, square), max(fastest, fast)
     limbs.peak[1] = frames + 1.0
     limbs.peak[0] = max(math.sqrt(most), limbs.peak[0] * math.exp(-0.6931471805599453 * dt / tuning[AT.forgets]))
-    bound = tuning[AT.headroom] * max(limbs.peak[0], tuning[AT.least_peak] * stage.size)
+    bound = peak_bound(stage, limbs)
     return bound + math.sqrt(fastest) / dt if frames == 1.0 else bound
 
 
@@ -154,6 +163,45 @@ def limit_turn(state, want, bound, clock, tuning):
 
 
 @uncounted_jit
+def limit_shift(state, free, want, bound, clock, tuning):
+    """Let a shift (3,) of a point follow a wanted one; `want` becomes the result.
+
+    free: (3,) where the point would be without it. Its acceleration is bounded relative to whatever mixture of two
+    inertial motions is nearest: that of the shift, so that the point moves as it would without, and that of the point.
+    The shift of a palm that is held on the skin while the captured one plunges into it accelerates as that one does,
+    but the palm does not. state: (15,) the shift, its step, the wanted shift, the free point, and the step of the
+    shifted point, of the frame before.
+    """
+    dt = clock.dt
+    x, y, z = want[0], want[1], want[2]
+    fx, fy, fz = free[0] - state[9], free[1] - state[10], free[2] - state[11]
+    if not clock.started:
+        for k in range(3):
+            state[k], state[3 + k], state[6 + k], state[9 + k], state[12 + k] = want[k], 0.0, want[k], free[k], 0.0
+        return
+    ex, ey, ez = state[6] - state[0], state[7] - state[1], state[8] - state[2]
+    far = math.sqrt(ex * ex + ey * ey + ez * ez)
+    part = stride(far, tuning[AT.brakes] * bound, dt) / far if far > 0.0 else 0.0
+    sx, sy, sz = x - state[6] + part * ex, y - state[7] + part * ey, z - state[8] + part * ez
+    # the point's own inertia: its step of the frame before less the free step of this one
+    ox, oy, oz = state[12] - fx - state[3], state[13] - fy - state[4], state[14] - fz - state[5]
+    wx, wy, wz = sx - state[3], sy - state[4], sz - state[5]
+    mixture = (wx * ox + wy * oy + wz * oz) / max(ox * ox + oy * oy + oz * oz, 1e-18)
+    mixture = min(max(mixture, 0.0), 1.0)
+    wx, wy, wz = wx - mixture * ox, wy - mixture * oy, wz - mixture * oz
+    most = bound * dt * dt
+    part = min(1.0, most / max(math.sqrt(wx * wx + wy * wy + wz * wz), 1e-12))
+    for k in range(3):
+        w = wx if k == 0 else (wy if k == 1 else wz)
+        o = ox if k == 0 else (oy if k == 1 else oz)
+        f = fx if k == 0 else (fy if k == 1 else fz)
+        step = state[3 + k] + mixture * o + part * w
+        state[3 + k], state[6 + k], state[9 + k], state[12 + k] = step, want[k], free[k], step + f
+        state[k] += step
+        want[k] = state[k]
+
+
+@uncounted_jit
 def on_sphere(place, center, radius):
     """Project a point onto a sphere."""
     x, y, z = place[0] - center[0], place[1] - center[1], place[2] - center[2]
@@ -168,7 +216,7 @@ def apart(one, other):
 
 
 @uncounted_jit
-def part_of_way(puppet, character, limb, part, dt, limbs, work):
+def part_of_way(puppet, character, limb, part, dt, work):
     """Move a limb a fraction of the way from its inertial positions to its targets; return the m/s² that takes.
 
     scratch 0 and 1: inertial positions; 2 and 3: targets of elbow (knee) and wrist (ankle); 4 and 5: the resulting
@@ -177,14 +225,17 @@ def part_of_way(puppet, character, limb, part, dt, limbs, work):
     scratch = work.scratch
     for k in range(3):
         scratch[4, k] = scratch[0, k] + part * (scratch[2, k] - scratch[0, k])
-        scratch[5, k] = scratch[1, k] + part * (scratch[3, k] - scratch[1, k])
     on_sphere(scratch[4], work.positions[0, character.limbs[limb, 0]], scratch[6, 0])
-    on_sphere(scratch[5], scratch[4], scratch[6, 1])
-    most = 0.0
-    for k in range(3):
-        most += (scratch[4, k] - scratch[0, k]) ** 2
+    place_end(part, scratch)
+    return takes_of(puppet, character, limb, dt, work)
+
+
+@uncounted_jit
+def takes_of(puppet, character, limb, dt, work):
+    """Return the m/s² that a limb takes whose elbow (knee) and wrist (ankle) go to rows 4 and 5 of scratch."""
+    scratch = work.scratch
     x, y, z = scratch[5, 0] - scratch[1, 0], scratch[5, 1] - scratch[1, 1], scratch[5, 2] - scratch[1, 2]
-    most = max(most, x * x + y * y + z * z) / dt**4
+    most = max(apart(scratch[4], scratch[0]) ** 2, x * x + y * y + z * z) / dt**4
     x, y, z = x / (dt * dt), y / (dt * dt), z / (dt * dt)
     for j in range(character.limbs[limb, 2] + 1, puppet.parts.shape[0]):
         if puppet.parts[j] == 1 + limb:
@@ -227,8 +278,163 @@ def record_descendants(puppet, character, limb, dt, limbs, work):
 
 
 @uncounted_jit
-def limit_limb(puppet, character, limb, bound, dt, limbs, work, tuning):
-    """Limit the accelerations of elbow (knee) and wrist (ankle) of a posed limb to the bound."""
+def limit_speeds(upper, bound, dt, states, limbs, scratch):
+    """Shorten the steps of a lagging limb: the elbow's relative to its shoulder, the wrist's relative to its elbow.
+
+    Faster than √(bound · length), going around takes more than the bound, whether it is the limb that catches up or its
+    target that moves.
+    """
+    for n in range(2):
+        square, want = 0.0, scratch[2 + n]
+        carried = scratch[7]
+        for k in range(3):
+            if n == 0:
+                carried[k] = dt * (limbs.copied[1, upper, k] + limbs.paced_root[3 + k])
+            else:
+                carried[k] = scratch[2, k] - states[0, k]
+            square += (want[k] - states[n, k] - carried[k]) ** 2
+        part = dt * math.sqrt(bound * scratch[6, n]) / max(math.sqrt(square), 1e-12)
+        if part < 1.0:
+            for k in range(3):
+                want[k] = states[n, k] + carried[k] + part * (want[k] - states[n, k] - carried[k])
+
+
+@uncounted_jit
+def brake_for_contact(arm, meets, bound, dt, limbs, work, tuning):
+    """Slow a lagging wrist down that could not stop any more before its palm meets the other one.
+
+    meets: importance of the palms to each other. Each has half of the way; it may approach as fast as its target does.
+    """
+    own, other, want = limbs.paced[arm, 1], limbs.paced[1 - arm, 1], work.scratch[3]
+    gap, square = work.scratch[7], 0.0
+    for k in range(3):
+        gap[k] = other[k] + work.points[1 - arm, k] - own[k] - work.points[arm, k]
+        square += gap[k] * gap[k]
+    far = max(math.sqrt(square), 1e-9)
+    step, theirs = 0.0, 0.0
+    for k in range(3):
+        middle = 0.5 * dt * (own[3 + k] + other[3 + k])
+        step += (want[k] - own[k] - middle) * gap[k] / far
+        theirs += (work.reached[1, k] - own[6 + k] - middle) * gap[k] / far
+    most = max(stride(0.5 * far, tuning[AT.brakes] * bound, dt), theirs)
+    if step > most:
+        for k in range(3):
+            want[k] += meets * meets * (most - step) * gap[k] / far
+
+
+@uncounted_jit
+def into_ball(place, x, y, z, radius):
+    """Move a point (3) into a ball."""
+    dx, dy, dz = place[0] - x, place[1] - y, place[2] - z
+    far = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if far > radius:
+        part = radius / far
+        place[0], place[1], place[2] = x + part * dx, y + part * dy, z + part * dz
+
+
+@uncounted_jit
+def project_limb(puppet, character, limb, bound, dt, work):
+    """Move elbow (knee) and wrist (ankle), rows 4 and 5 of scratch, to where they take less acceleration.
+
+    Alternating projections: into the balls about their inertial positions that the bound allows, those of the
+    descendants of the wrist among them, and onto the bones' lengths.
+    """
+    scratch, shoulder, radius = work.scratch, work.positions[0, character.limbs[limb, 0]], bound * dt * dt
+    middle, end = scratch[4], scratch[5]
+    for _ in range(ROUNDS):
+        into_ball(middle, scratch[0, 0], scratch[0, 1], scratch[0, 2], radius)
+        into_ball(end, scratch[1, 0], scratch[1, 1], scratch[1, 2], radius)
+        for j in range(character.limbs[limb, 2] + 1, puppet.parts.shape[0]):
+            if puppet.parts[j] == 1 + limb:
+                c = work.accelerations[j]
+                into_ball(
+                    end, scratch[1, 0] - dt * dt * c[0], scratch[1, 1] - dt * dt * c[1], scratch[1, 2] - dt * dt * c[2],
+                    radius,
+                )  # fmt: skip
+        x, y, z = end[0] - middle[0], end[1] - middle[1], end[2] - middle[2]
+        part = 0.5 * (1.0 - scratch[6, 1] / max(math.sqrt(x * x + y * y + z * z), 1e-9))
+        middle[0], middle[1], middle[2] = middle[0] + part * x, middle[1] + part * y, middle[2] + part * z
+        end[0], end[1], end[2] = end[0] - part * x, end[1] - part * y, end[2] - part * z
+        on_sphere(middle, shoulder, scratch[6, 0])
+    on_sphere(end, middle, scratch[6, 1])
+
+
+@uncounted_jit
+def catch_up(puppet, character, limb, bound, dt, work, tuning):
+    """Move a limb as far towards its targets as the bound allows: elbow and wrist alike, then the wrist alone.
+
+    What they take is convex in the fraction of the way. The elbow must not keep the wrist from braking. (Nor may the
+    wrist go first, whatever its elbow: elbows then accelerate by up to 3.3 times in the sample clap on Blubby.)
+    """
+    scratch = work.scratch
+    far = max(apart(scratch[0], scratch[2]), apart(scratch[1], scratch[3]))
+    low, high = 0.0, min(1.0, 1.5 * bound * dt * dt / max(far, 1e-12))
+    limit, most = bound, high
+    if part_of_way(puppet, character, limb, 0.0, dt, work) > bound:
+        # accelerations that bones and descendants need in any case must not stop the limb from following its target
+        low = least_part(puppet, character, limb, high, dt, work)
+        least = part_of_way(puppet, character, limb, low, dt, work)
+        limit = max(bound, least + (tuning[AT.follows] * bound if low < LITTLE * most else 0.0))
+    for _ in range(HALVINGS):
+        part = 0.5 * (low + high)
+        if part_of_way(puppet, character, limb, part, dt, work) > limit:
+            high = part
+        else:
+            low = part
+    part_of_way(puppet, character, limb, low, dt, work)
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        part = 0.5 * (low + high)
+        place_end(part, scratch)
+        if takes_of(puppet, character, limb, dt, work) > limit:
+            high = part
+        else:
+            low = part
+    place_end(low, scratch)
+    if takes_of(puppet, character, limb, dt, work) > bound:
+        keep_smaller(puppet, character, limb, bound, dt, work)
+
+
+@uncounted_jit
+def keep_smaller(puppet, character, limb, bound, dt, work):
+    """Project a limb that takes more than the bound, and keep that if it takes less."""
+    scratch, before = work.scratch, takes_of(puppet, character, limb, dt, work)
+    for k in range(3):
+        scratch[2, k], scratch[3, k] = scratch[4, k], scratch[5, k]
+    project_limb(puppet, character, limb, bound, dt, work)
+    if takes_of(puppet, character, limb, dt, work) >= before:
+        for k in range(3):
+            scratch[4, k], scratch[5, k] = scratch[2, k], scratch[3, k]
+
+
+@uncounted_jit
+def least_part(puppet, character, limb, most, dt, work):
+    """Return the fraction of a limb's way, up to `most`, that takes the least acceleration."""
+    low, high = 0.0, most
+    for _ in range(TRISECTIONS):
+        one, two = low + (high - low) / 3.0, high - (high - low) / 3.0
+        first = part_of_way(puppet, character, limb, one, dt, work)
+        if first <= part_of_way(puppet, character, limb, two, dt, work):
+            high = two
+        else:
+            low = one
+    return 0.5 * (low + high)
+
+
+@uncounted_jit
+def place_end(part, scratch):
+    """Move a wrist (ankle) a fraction of its way, on its forearm (shin)."""
+    for k in range(3):
+        scratch[5, k] = scratch[1, k] + part * (scratch[3, k] - scratch[1, k])
+    on_sphere(scratch[5], scratch[4], scratch[6, 1])
+
+
+@uncounted_jit
+def limit_limb(puppet, character, limb, bound, dt, meets, limbs, work, tuning):
+    """Limit the accelerations of elbow (knee) and wrist (ankle) of a posed limb to the bound.
+
+    meets: importance of the palms to each other, 0 for a leg.
+    """
     upper = character.limbs[limb, 0]
     states, scratch, shoulder = limbs.paced[limb], work.scratch, work.positions[0, upper]
     middle, end = work.reached[0], work.reached[1]
@@ -247,29 +453,17 @@ def limit_limb(puppet, character, limb, bound, dt, limbs, work, tuning):
     scratch[6, 0], scratch[6, 1] = math.sqrt(first), math.sqrt(second)
     there = chase(states[0], middle, bound, dt, scratch[6, 0], scratch[2], tuning)
     there = chase(states[1], end, bound, dt, scratch[6, 1], scratch[3], tuning) and there
-    takes = part_of_way(puppet, character, limb, 1.0, dt, limbs, work)
+    if not there:
+        limit_speeds(upper, bound, dt, states, limbs, scratch)
+        if meets > 0.0:
+            brake_for_contact(limb, meets, bound, dt, limbs, work, tuning)
+    takes = part_of_way(puppet, character, limb, 1.0, dt, work)
     if there and takes <= bound:
         record_place(states[0], middle, middle, dt, True)
         record_place(states[1], end, end, dt, True)
         return
     if takes > bound:
-        # accelerations that bones and descendants need in any case must not stop the limb from following its target
-        far = max(apart(scratch[0], scratch[2]), apart(scratch[1], scratch[3]))
-        low, high = 0.0, min(1.0, 1.5 * bound * dt * dt / max(far, 1e-12))
-        least = part_of_way(puppet, character, limb, 0.0, dt, limbs, work)
-        if least > bound:
-            for n in range(1, TRIES):
-                takes = part_of_way(puppet, character, limb, n * high / TRIES, dt, limbs, work)
-                if takes < least:
-                    low, least = n * high / TRIES, takes
-        limit = least + tuning[AT.follows] * bound if least > bound else bound
-        for _ in range(HALVINGS):
-            part = 0.5 * (low + high)
-            if part_of_way(puppet, character, limb, part, dt, limbs, work) > limit:
-                high = part
-            else:
-                low = part
-        part_of_way(puppet, character, limb, low, dt, limbs, work)
+        catch_up(puppet, character, limb, bound, dt, work, tuning)
     knee, ankle = scratch[4], scratch[5]
     record_place(states[0], knee, middle, dt, True)
     record_place(states[1], ankle, end, dt, True)

@@ -19,7 +19,7 @@ from footplant.kernels.surface import Tubes
 from footplant.kernels.transfer import Correspondence
 from footplant.solve.ik.puppet._tables import Limbs, Puppet, Stage, Target, Work
 
-TARGET, FOUND, WORK = 30, 75, 82
+TARGET, FOUND, WORK = 31, 77, 84
 """Index of the first array of the target, of the importances and of the workspace in a packed engine."""
 
 
@@ -104,7 +104,7 @@ def source_of(p):
     """Return the performer: (parents, offsets, `Performer`)."""
     f, w, q = p.floats, p.whole, p.places
     r = f[q[18, 0] :]
-    rules = Rules(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11])
+    rules = Rules(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
     performer = Performer(character_at(p, 2), tubes_at(p, 7), table(w, q, 13), things_at(p, 14), rules)
     return row(w, q, 0), block(f, q, 1), performer
 
@@ -119,11 +119,11 @@ def target_of(p):
         row(f, q, 13),
     )  # fmt: skip
     stage = Stage(
-        f[q[27, 0]], row(f, q, 28), f[q[29, 0]], f[q[30, 0]], w[q[31, 0]] != 0, f[q[32, 0]], row(f, q, 33)
+        f[q[27, 0]], row(f, q, 28), f[q[29, 0]], f[q[30, 0]], w[q[31, 0]] != 0, f[q[32, 0]], row(f, q, 33), f[q[34, 0]]
     )  # fmt: skip
     counterparts = Correspondence(
-        row(w, q, 34), row(w, q, 35), row(w, q, 36), row(f, q, 37), table(f, q, 38), table(f, q, 39), table(f, q, 40),
-        row(w, q, 41), row(w, q, 42), row(f, q, 43), table(f, q, 44),
+        row(w, q, 35), row(w, q, 36), row(w, q, 37), row(f, q, 38), table(f, q, 39), table(f, q, 40), table(f, q, 41),
+        row(w, q, 42), row(w, q, 43), row(f, q, 44), table(f, q, 45),
     )  # fmt: skip
     return Target(
         puppet,

@@ -26,7 +26,7 @@ from footplant.solve.ik.puppet._aboard import ride
 from footplant.solve.ik.puppet._arms import arms, beyond_reach, cross_arms
 from footplant.solve.ik.puppet._body import move_root, place_body
 from footplant.solve.ik.puppet._limbs import leg, legs_apart, note_angles, update_limb
-from footplant.solve.ik.puppet._pace import acceleration_bound, limit_limb, limit_root
+from footplant.solve.ik.puppet._pace import acceleration_bound, limit_limb, limit_root, peak_bound
 from footplant.solve.ik.puppet._packed import Packed, found_of, limbs_of, memory_of, pack, source_of, target_of, work_of
 from footplant.solve.ik.puppet._tables import AT, Clock, Puppet, SceneFrame, Stage, new_limbs, new_work, to_target
 from footplant.solve.ik.puppet._toes import bend_toes
@@ -73,14 +73,13 @@ def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
     legs_apart(performer, target, importance, clock, limbs, work)
     for limb in range(2, 4):
         if character.limbs[limb, 2] >= 0:
-            limit_limb(puppet, character, limb, bound, dt, limbs, work, tuning)
+            limit_limb(puppet, character, limb, bound, dt, 0.0, limbs, work, tuning)
             update_limb(puppet, limb, work)
     arms(target, importance, scene, clock, limbs, work)
     cross_arms(target, importance, work)
     for limb in range(2):
         if character.limbs[limb, 2] >= 0:
-            more = tuning[AT.urgent] / tuning[AT.headroom]
-            limit_limb(puppet, character, limb, more * bound, dt, limbs, work, tuning)
+            limit_limb(puppet, character, limb, bound, dt, importance.hands[0], limbs, work, tuning)
     for limb in range(2):
         work.beyond[limb] = beyond_reach(target, importance, limb, work) if character.limbs[limb, 2] >= 0 else 0.0
     normalize_rows(work.local[0])
@@ -101,16 +100,17 @@ def measure_peak(source, target, roots, rotations, seconds, limbs, work):
 
 
 @uncounted_jit
-def observe_frame(source, root, rotations, poses, dt, memory, out, work, tuning):
+def observe_frame(source, root, rotations, poses, dt, memory, out, work, stage, limbs):
     """Pose the performer (root (1, 3), rotations (1, K, 4)) and compute its importances."""
     parents, offsets, performer = source
     forward(parents, offsets, root, rotations, work.source_positions, work.source_rotations)
+    bound = peak_bound(stage, limbs) / stage.size
     clock, positions, turns = (
-        Clock(dt, memory.started[0] > 0.0, 0.0),
+        Clock(dt, memory.started[0] > 0.0, bound),
         work.source_positions[0],
         work.source_rotations[0],
     )
-    bend_toes(parents, performer.character, performer.things, poses, clock, memory.toes, positions, turns, tuning)
+    bend_toes(parents, performer.character, performer.things, poses, clock, memory.toes, positions, turns, stage.tuning)
     analyse(performer, poses, dt, positions, turns, memory, out)
 
 
@@ -154,8 +154,9 @@ def advance(floats, whole, places, memory, memory_places, limbs, limb_places, ro
         memory_of(memory, memory_places),
     )
     target = target_of(tables)
-    observe_frame(source, root, rotations, poses, dt, analysis, found, work, target.stage.tuning)
-    iterations = pose_frame(source[2], target, poses, found, analysis.scene, dt, limbs_of(limbs, limb_places), work)
+    state = limbs_of(limbs, limb_places)
+    observe_frame(source, root, rotations, poses, dt, analysis, found, work, target.stage, state)
+    iterations = pose_frame(source[2], target, poses, found, analysis.scene, dt, state, work)
     for k in range(3):
         out[k] = work.root[0, k]
     for limb in range(8):
@@ -233,7 +234,7 @@ def play(tables, state, learn, clip, out):
     for f in range(roots.shape[0]):
         here = clip.poses[f if clip.poses.shape[0] > 1 else 0]
         observe_frame(
-            source, roots[f : f + 1], rotations[f : f + 1], here, seconds, memory, importance, work, target.stage.tuning
+            source, roots[f : f + 1], rotations[f : f + 1], here, seconds, memory, importance, work, target.stage, limbs
         )
         out.iterations[f] = pose_frame(source[2], target, here, importance, memory.scene, seconds, limbs, work)
         for k in range(3):
@@ -266,7 +267,7 @@ def _without_limbs() -> CharacterTables:
 
 def _smallest_parts():
     """Return (floats, whole, places, memory, memory_places, limbs, limb_places) of a character of one joint."""
-    rules = Rules(0.15, 0.15, 0.1, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
+    rules = Rules(0.15, 0.15, 0.1, 0.1, 0.5, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
     turns, none = np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros(0, np.int64)
     counterparts = (
         np.array([-1]), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), turns, turns, turns, none, none,
@@ -275,7 +276,7 @@ def _smallest_parts():
     tables = pack(
         np.array([-1]), np.zeros((1, 1, 3)), _without_limbs(), smallest_tubes(), np.zeros((8, 1), bool),
         smallest_things(), rules, smallest_puppet(), _without_limbs(), smallest_tubes(), np.zeros(1, bool),
-        np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01, np.ones(len(AT))), counterparts,
+        np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01, np.ones(len(AT)), 1.0), counterparts,
         new_importance(1), new_work(1, 1, 1),
     )  # fmt: skip
     memory, limbs = pack(new_memory(1, 1)), pack(new_limbs(1, 1))

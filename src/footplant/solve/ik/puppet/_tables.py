@@ -18,14 +18,14 @@ from footplant.kernels.surface import distance as tube_distance
 from footplant.kernels.transfer import Correspondence
 
 _NAMES = (
-    "headroom trunk_headroom urgent least_peak brakes follows forgets turn_share settle_share bend_rate keep_place "
+    "headroom trunk_headroom least_peak brakes follows forgets turn_share settle_share bend_rate keep_place "
     "keep_turn least_importance gives_in unbend root_ease touch_round scene_give sharp blunt foot_settle "
     "settle_along settle_creep foot_low foot_high foot_ease easy_step easy_swing knee_off legs_apart "
     "legs_round apart_ease apart_release slow fast slow_rise fast_rise grips hold_rate trembles on_ground "
     "off_ground most_creep most_rise fully levels sinks release clears clear_from hand_ease gather elbow_ease "
     "pose_ease hurry gives learn pressed deep blend meet_stretch meant at_once bent straightest straight_round "
     "slowly touches all_of_it nearer thick most_turn touch_stretch firm_off toe_slack toe_steep toe_backwards "
-    "toe_most toe_rate toe_ease toe_return toe_alike nearest "
+    "toe_most toe_rate toe_ease toe_return toe_alike nearest toe_share "
 )
 AT = namedtuple("AT", _NAMES)(*range(len(_NAMES.split())))
 """Index of each number of `PuppetSettings` in `Stage.tuning`."""
@@ -84,6 +84,8 @@ class Stage(NamedTuple):
     """Metres from the target's body at which arms begin to be pushed away; larger for a thicker body."""
     tuning: NDArray
     """Numbers of `PuppetSettings`, at the indices of `AT`."""
+    arms: float
+    """Ratio of the lengths of the target's arms to the performer's: that of the distances between their palms."""
 
 
 class Target(NamedTuple):
@@ -160,7 +162,7 @@ class Limbs(NamedTuple):
     bends: NDArray
     """(1+V, 9) rotation vectors of hips and vertebrae from their captured orientations, as in `_pace.limit_turn`."""
     settles: NDArray
-    """(2, 9) shift of each touching palm onto the skin, metres, as in `_pace.limit_turn`."""
+    """(2, 15) shift of each touching palm onto the skin, metres, as in `_pace.limit_shift`."""
     turns: NDArray
     """(2, 9) rotation vector of each hand from its captured orientation, radians, as in `_pace.limit_turn`."""
     apart: NDArray
@@ -253,7 +255,7 @@ def new_limbs(joints: int, vertebrae: int, things: int = 1) -> Limbs:
         np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
         np.zeros((2, 2, 8)), np.zeros((2, 9)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
-        np.zeros((2, joints, 3)), np.zeros((vertebrae, 9)), np.zeros((2, 9)), np.zeros((2, 9)), np.zeros((2, 8)),
+        np.zeros((2, joints, 3)), np.zeros((vertebrae, 9)), np.zeros((2, 15)), np.zeros((2, 9)), np.zeros((2, 8)),
         np.zeros((6, 15)), np.zeros((2, 3)), np.zeros((2, 6)), np.zeros((things, 7)),
     )  # fmt: skip
 

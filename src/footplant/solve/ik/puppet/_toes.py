@@ -76,9 +76,9 @@ def wanted_bend(character, limb, things, poses, positions, rotations, tuning):
 def bend_toes(parents, character, things, poses, clock, bends, positions, rotations, tuning):
     """Bend the toes of a pose out of the scene (see `wanted_bend`) about their joints.
 
-    bends: (2, 3), kept from frame to frame, see `Memory.toes`: toes bend at a limited rate through a spring and return
-    slowly, so that jittering toes neither lift the foot nor jerk. positions (J, 3) and rotations (J, 4), world: those
-    of toes and their descendants change.
+    bends: (2, 4), kept from frame to frame, see `Memory.toes`: toes bend at a limited rate through a spring and return
+    slowly, so that jittering toes neither lift the foot nor jerk; their tips take a share of `clock.bound`. positions
+    (J, 3) and rotations (J, 4), world: those of toes and their descendants change.
     """
     dt, started = clock.dt, clock.started
     for limb in range(2, 4):
@@ -94,9 +94,18 @@ def bend_toes(parents, character, things, poses, clock, bends, positions, rotati
             else:
                 angle += (row[0] - angle) * math.exp(-0.6931471805599453 * dt / tuning[AT.toe_return])
             row[0] = angle
+            x, y, z = contact_place(character, first + 2, positions, rotations)
+            x, y, z = x - positions[toes, 0], y - positions[toes, 1], z - positions[toes, 2]
+            length = max(math.sqrt(x * x + y * y + z * z), 1e-3)
+            most, before = tuning[AT.toe_share] * clock.bound / length * dt, row[1]
             row[1], row[2] = spring(row[1], row[2], angle, tuning[AT.toe_ease], dt)
+            speed = (row[1] - before) / dt
+            if abs(speed - row[3]) > most:
+                speed = row[3] + math.copysign(most, speed - row[3])
+                row[1], row[2] = before + dt * speed, speed
+            row[3] = speed
         else:
-            row[0], row[1], row[2] = angle, angle, 0.0
+            row[0], row[1], row[2], row[3] = angle, angle, 0.0, 0.0
         angle = row[1]
         if angle <= 1e-9:
             continue
