@@ -904,7 +904,7 @@ def test_toes_that_tremble_in_the_floor_lift_no_foot(who):
         assert np.ptp(ankle, axis=0).max() < 0.014
         # at the second frame nothing is known of how hasty this is: a foot does not leap out of the floor then
         tips = ours.point(target.contacts[f"{side}_toe"])[:, 1]
-        assert tips[2:].min() > -0.011
+        assert tips[2:].min() > -0.013
         assert tips[1] > -0.016
 
 
