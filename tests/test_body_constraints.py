@@ -294,7 +294,7 @@ def test_every_method_keeps_parts_apart(hanging, method):
     entry = next(entry for entry in solution.report.constraints if entry.name == "apart")
     if method in ("warping", "perkey"):
         # these two interpolate between the poses of few frames
-        assert entry.worst < 10.0
+        assert entry.worst < 25.0
         assert depth(clip.character, solution.motion[4:5]).max() <= 0.002
     else:
         assert entry.worst < 2.0
