@@ -643,7 +643,7 @@ def test_a_heel_in_the_air_does_not_carry_a_foot():
         root, pose = state.root.copy(), state.pose.copy()
         step = _foot_plan.FeetStep(state.now + frame / FPS, 1.0 / FPS, np.array([1.0, 0.0, 0.0, 0.0]), 1.0, 50.0)
         ground = _foot_plan.level_ground()
-        _foot_plan.pose_feet(controller._feet, ground, step, state.feet, root, pose, controller.foot_scratch)
+        _foot_plan.pose_feet(controller.legs, ground, step, state.feet, root, pose, controller.foot_scratch)
         assert state.feet.flags[0, _foot_plan.HELD] != 1
         assert abs(state.feet.places[0, 0, 1]) < 1e-9
 
@@ -739,7 +739,7 @@ def planned_landing(bits: dict[range, int], shift=None, **changed) -> tuple[int,
     usual = planner.limits
     planner.limits = usual._replace(**changed)
     try:
-        _foot_plan.lift(controller._feet, 0, state.now, feet, controller.foot_scratch)
+        _foot_plan.lift(controller.legs, 0, state.now, feet, controller.foot_scratch)
         if shift is not None:
             feet.places[0, _foot_plan.SHIFT] = shift
         planner.swing(feet, 0, track, state.now, state.field)
@@ -806,7 +806,7 @@ def test_a_foot_that_the_body_leaves_behind_swings_within_reach():
     track = controller.look_ahead(state).copy()
     track[:, 0, 23] = 0.0
     track[40:, 0, 23] = 3.0
-    _foot_plan.lift(controller._feet, 0, state.now, feet, controller.foot_scratch)
+    _foot_plan.lift(controller.legs, 0, state.now, feet, controller.foot_scratch)
     feet.places[0, _foot_plan.SHIFT], feet.places[0, _foot_plan.SPEED] = (0.0, 0.0, -0.08), (0.0, 0.0, -1.0)
     usual = planner.limits
     planner.limits = usual._replace(most=1e9)
@@ -887,7 +887,7 @@ def test_a_knee_that_is_blended_aside_straightens():
 
     controller = from_clips()
     state = controller.init(begin="walk")
-    hip, knee, ankle = controller._feet.legs[0]
+    hip, knee, ankle = controller.legs.legs[0]
     for aside in (0.0, 0.4):
         turned = rotation.multiply(state.pose[0, knee], rotation.from_axis_angle([1.0, 0.0, 0.0], 1.0))
         pose = state.pose.copy()
@@ -896,7 +896,7 @@ def test_a_knee_that_is_blended_aside_straightens():
         long = np.linalg.norm(places[hip] - places[knee]) + np.linalg.norm(places[knee] - places[ankle])
         target = places[hip] + 0.999 * long * np.array([0.0, -0.8, 0.6])
         _foot_plan.reach_limb(
-            controller._feet, 0, int(ankle), np.zeros(3), target, 1.0, (state.root, pose), controller.foot_scratch
+            controller.legs, 0, int(ankle), np.zeros(3), target, 1.0, (state.root, pose), controller.foot_scratch
         )
         reached = Kinematics(Motion(controller.character.skeleton, state.root, pose, FPS)).positions[0, ankle]
         assert np.linalg.norm(reached - target) < 1e-6
@@ -910,7 +910,7 @@ def test_toes_that_leave_the_ground_bend():
     state = controller.init(begin="walk")
     while state.feet.flags[0, kernel.SWING] == 1 or state.feet.flags[0, kernel.HELD] != 2:
         controller.step(state, 1.0 / FPS)
-    feet, scratch, tables = state.feet, controller.foot_scratch, controller._feet
+    feet, scratch, tables = state.feet, controller.foot_scratch, controller.legs
     kernel.lift(tables, 0, state.now, feet, scratch)
     scratch.goals[0, 1] += 0.02
     tilt = rotation.from_axis_angle(
@@ -948,7 +948,7 @@ def test_a_foot_that_falls_flat_is_braked_evenly():
             assert high > 0.012
             state.feet.places[0, kernel.SHOWN + 1, 1] += dt * np.sqrt(2.0 * brake * high)
         kernel.pose_feet(
-            controller._feet,
+            controller.legs,
             kernel.level_ground(),
             step,
             state.feet,

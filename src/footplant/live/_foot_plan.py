@@ -44,9 +44,10 @@ SHIFT, SPEED, SHOWN, STOOD = 3, 4, 5, 7
 BEFORE, AFTER, LIFT, NEED, STANCE_NEED, NEEDED_IN = 0, 1, 2, 3, 4, 5
 # entries of `FootState.body`: metres and metres per second by which the body is raised with the ground, and lowered;
 # metres, the lowest and the highest ground under hands that carry it (`NO_HANDS`: none do); radians and radians per
-# second, the climb that it leans into, and what that follows
+# second, the climb that it leans into, and what that follows; metres by which it has to be lowered for hands, smoothly,
+# and for those that are planted at once
 BASE, BASE_SPEED, DROP, DROP_SPEED, HANDS_LOW, HANDS_HIGH = 0, 1, 2, 3, 4, 5
-CLIMB, CLIMB_SPEED, FOLLOWED, FOLLOWED_SPEED = 6, 7, 8, 9
+CLIMB, CLIMB_SPEED, FOLLOWED, FOLLOWED_SPEED, HANDS_NEED, HANDS_PULL = 6, 7, 8, 9, 10, 11
 NO_HANDS = 1e9
 RELEASED, LOST, FAR = 1, 2, 4
 """Events of a foot: no point is planted any more; its leg cannot reach; its correction is large."""
@@ -431,6 +432,32 @@ def lean_body(tables, lean, ground, step, state, root, pose, scratch):
 
 
 @jit
+def _reaches(length, own):
+    """Return the distances that a limb may span from which the body is lowered smoothly, and at once.
+
+    own: what the limb of the blended motion spans: a limb that the motion itself stretches may be as straight.
+    """
+    straight = min(max(STRAIGHT * length, own), 0.9999 * length)
+    return min(max(SOFT * length, own + SLACK), straight), straight
+
+
+@jit
+def _across(top, goal):
+    return (top[0] - goal[0]) ** 2 + (top[2] - goal[2]) ** 2
+
+
+@jit
+def lowering(length, own, top, goal):
+    """Return the metres by which a body has to be lowered so that a limb reaches, smoothly, and at once.
+
+    top, goal (3,): of the limb; own: see `_reaches`.
+    """
+    near, straight = _reaches(length, own)
+    across, above = _across(top, goal), top[1] - goal[1]
+    return above - math.sqrt(max(near * near - across, 0.0)), above - math.sqrt(max(straight * straight - across, 0.0))
+
+
+@jit
 def pose_feet(tables, ground, step, state, root, pose, scratch):
     """Pose both feet of a blended frame; return events as bits, three for each foot, and then `FLOATS` and `LANDED`.
 
@@ -464,23 +491,20 @@ def pose_feet(tables, ground, step, state, root, pose, scratch):
         low, high = min(low, body[HANDS_LOW]), max(high, body[HANDS_HIGH])
     spring(body, BASE, LOWER * low + (1.0 - LOWER) * high, BODY_HALF_LIFE, step.seconds)
     # lower the body, smoothly, where a leg does not reach; a foot that it still does not reach is released
-    lower = hard = 0.0
+    lower, hard = max(body[HANDS_NEED], 0.0), max(body[HANDS_PULL], 0.0)
     for foot in range(2):
         hip, goal = positions[0, tables.legs[foot, 0]], scratch.goals[foot]
         length = _leg_length(tables, foot, positions)
-        # a leg that the motion itself stretches may be as straight
         own = math.sqrt(_square(hip, positions[0, tables.legs[foot, 2]]))
-        straight = min(max(STRAIGHT * length, own), 0.9999 * length)
+        straight = _reaches(length, own)[1]
         if state.flags[foot, SWING] == 0:
             raised = _raise_heel(tables, step, foot, state, hip, body[BASE] - body[DROP], straight, scratch)
             if raised > RAISED:
                 events |= LOST << (3 * foot)
             if _note_shift(tables, step, foot, state, scratch):
                 events |= FAR << (3 * foot)
-        across = (hip[0] - goal[0]) ** 2 + (hip[2] - goal[2]) ** 2
-        above = hip[1] + body[BASE] - goal[1]
-        near = min(max(SOFT * length, own + SLACK), straight)
-        wanted = min(above - math.sqrt(max(near * near - across, 0.0)), LOWEST * length)
+        need, pull = lowering(length, own, (hip[0], hip[1] + body[BASE], hip[2]), goal)
+        wanted = min(need, LOWEST * length)
         if state.flags[foot, SWING] == 1:
             # the body is lowered for a landing while the foot swings, not for a foot that it has left behind
             u = (step.now - state.times[foot, START]) / max(state.times[foot, LENGTH], 1e-9)
@@ -492,9 +516,8 @@ def pose_feet(tables, ground, step, state, root, pose, scratch):
             wanted = max(wanted, smoother(u) * state.levels[foot, STANCE_NEED])
         lower = max(lower, wanted)
         if state.flags[foot, SWING] == 0:
-            want = above - math.sqrt(max(straight * straight - across, 0.0))
-            hard = max(hard, min(want, LOWEST * length))
-            if across >= straight * straight or want > LOWEST * length:
+            hard = max(hard, min(pull, LOWEST * length))
+            if pull > LOWEST * length or _across(hip, goal) >= straight * straight:
                 events |= LOST << (3 * foot)
     before, speed = body[DROP], body[DROP_SPEED]
     spring(body, DROP, lower, DROP_HALF_LIFE, step.seconds)
@@ -1150,7 +1173,7 @@ def reach_limb(tables, limb, joint, arm, target, share, body, scratch):
 
 def no_hands():
     """Return `FootState.body` of a body that hands do not carry, on ground at height 0."""
-    body = np.zeros(10)
+    body = np.zeros(12)
     body[HANDS_LOW] = NO_HANDS
     return body
 

@@ -177,7 +177,7 @@ class Controller:
             heel, ball = contacts[f"{side}_heel"], contacts[f"{side}_ball"]
             toe = contacts.get(f"{side}_toe", ball)
             points += [heel, ball, toe]
-        self._feet = foot_plan.FootTables(
+        self.legs = foot_plan.FootTables(
             skeleton.parents,
             skeleton.offsets[None],
             np.array([[limb.upper, limb.lower, limb.end] for limb in limbs], np.int64),
@@ -187,7 +187,7 @@ class Controller:
         )
         self._lean = lean_tables(tables.character)
         arms = [limb_of(tables.character, f"{side}_arm") for side in ("left", "right")]
-        self.arms = self._feet._replace(
+        self.arms = self.legs._replace(
             legs=np.array([[limb.upper, limb.lower, limb.end] for limb in arms], np.int64),
             axes=np.array([limb.axis for limb in arms]),
         )
@@ -195,15 +195,15 @@ class Controller:
         self._old = np.zeros(count)
         self._blend_scratch, self.foot_scratch = _scratch(count, len(skeleton))
         self._track = np.zeros((round(FOOT_PLAN.horizon / FOOT_PLAN.interval) + 1, 2, 24))
-        self._ahead = (self._motions, self._feet, self._work(count, len(skeleton)))
-        legs = _joints_above(skeleton.parents, [*self._feet.legs.ravel(), *self._feet.points])
-        below = _part(self._feet, legs)
+        self._ahead = (self._motions, self.legs, self._work(count, len(skeleton)))
+        legs = _joints_above(skeleton.parents, [*self.legs.legs.ravel(), *self.legs.points])
+        below = _part(self.legs, legs)
         self._legs_ahead = (
             self._motions._replace(rotations=np.ascontiguousarray(self._motions.rotations[:, legs])),
             below, self._work(count, len(legs)),
         )  # fmt: skip
         self.planner = FootPlanner(
-            self._feet,
+            self.legs,
             tables.character.height,
             tables.foot_acceleration,
             tables.shortest_stance,
@@ -292,12 +292,12 @@ class Controller:
         root, pose = state.root.view(), state.pose.view()
         root.setflags(write=False)
         pose.setflags(write=False)
-        forward(self._feet.parents, self._feet.offsets, root, pose, scratch.positions, scratch.turns)
+        forward(self.legs.parents, self.legs.offsets, root, pose, scratch.positions, scratch.turns)
         self.planner.place(state.feet, scratch, state.planted, state.now, field)
         if carried is not None:
             carried.begin(state.feet, self._standing(state), state.now)
         step = foot_plan.FeetStep(state.now, 0.0, state.planted, self.planner.far, self.tables.foot_acceleration)
-        foot_plan.pose_feet(self._feet, field, step, state.feet, state.root, state.pose, scratch)
+        foot_plan.pose_feet(self.legs, field, step, state.feet, state.root, state.pose, scratch)
         return state
 
     def request(
@@ -477,17 +477,22 @@ class Controller:
 
     def place(self, state: ControllerState, name: str) -> NDArray:
         """Return where a contact point of the character is in the state's frame, (3,) metres."""
-        return self._now(state).point(self.character.contacts[name])[0]
+        return self.now(state).point(self.character.contacts[name])[0]
 
-    def _now(self, state: ControllerState) -> Kinematics:
+    def now(self, state: ControllerState) -> Kinematics:
+        """Return the body in the state's frame."""
         return Kinematics(Motion(self.character.skeleton, state.root, normalize(state.pose), 60.0))
 
     def predict(self, state: ControllerState, seconds: float, effector: Effector) -> NDArray:
-        """Return where an effector will be, blended, without corrections of the limbs, over a level floor."""
+        """Return where an effector will be, as `predict_body` has it."""
+        return self.predict_body(state, seconds).point(effector.point)[0]
+
+    def predict_body(self, state: ControllerState, seconds: float) -> Kinematics:
+        """Return the body as it will be, blended, without corrections of the limbs, over a level floor."""
         count = max(round(seconds / FOOT_PLAN.interval), 1)
         self.look_ahead(state, np.zeros((count + 1, 2, 24)), seconds / count, self._ahead)
         _, _, root, pose, _ = self._ahead[2]
-        return Kinematics(Motion(self.character.skeleton, root, pose, 60.0)).point(effector.point)[0]
+        return Kinematics(Motion(self.character.skeleton, root, pose, 60.0))
 
     def leaves(self, motion: int) -> float:
         """Return the seconds of an action at which what follows it starts to fade in."""
@@ -571,7 +576,7 @@ class Controller:
         playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
         step = foot_plan.FeetStep(state.now, seconds, state.planted, self.planner.far, self.tables.foot_acceleration)
         events = foot_plan.show_frame(
-            self._motions, (self._feet, self._lean), state.field, requests, step, playback, state.feet,
+            self._motions, (self.legs, self._lean), state.field, requests, step, playback, state.feet,
             (self._old, self._blend_scratch, self.foot_scratch), state.root, state.pose,
         )  # fmt: skip
         if state.carried is not None:
@@ -605,7 +610,7 @@ class Controller:
             state.looked[foot] = now + FOOT_PLAN.again
             stepping = task is not None and task.own
             if due:
-                kernel.lift(self._feet, foot, now, feet, self.foot_scratch)
+                kernel.lift(self.legs, foot, now, feet, self.foot_scratch)
             elif not swinging:
                 stepping = False
                 planted = track[:, foot, BITS] > 0
@@ -622,9 +627,9 @@ class Controller:
                     if not other or not stays or now - times[kernel.SINCE] < FOOT_PLAN.again:
                         continue
                     stepping = True
-                kernel.lift(self._feet, foot, now, feet, self.foot_scratch)
+                kernel.lift(self.legs, foot, now, feet, self.foot_scratch)
             else:
-                kernel.release_toes(self._feet, foot, feet, self.foot_scratch)
+                kernel.release_toes(self.legs, foot, feet, self.foot_scratch)
             via, goal = self._via(state, foot), None if task is None else task.goal(now)
             meets = self._swing(state, foot, track, stepping=stepping, via=via, goal=goal)
             if task is not None:
@@ -706,7 +711,7 @@ class Controller:
     def _meet(self, state: ControllerState, effector: Effector) -> None:
         """Note at the key moment how far the effector is from its target."""
         if state.aimed is not None and state.aimed.open and state.now >= state.key - 0.5 * state.pace:
-            gap = self._now(state).point(effector.point)[0] - state.target
+            gap = self.now(state).point(effector.point)[0] - state.target
             state.aimed.meet(state.now, float(np.linalg.norm(gap)))
 
     def look_ahead(

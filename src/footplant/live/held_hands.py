@@ -2,8 +2,9 @@
 
 When a hand of an action (a cartwheel, a crawl) is planted is known beforehand. Its place is predicted shortly before,
 on the ground as it is there, and the palm is brought to it; it stays while the action plants it, and then goes back to
-its own way. The body follows the ground under hands as it does that under feet, and the arm does the rest by two-bone
-inverse kinematics: what is beyond its reach is missed.
+its own way. The body follows the ground under hands as it does that under feet, and is lowered, beforehand, as far as
+an arm needs to reach its place, as it is for a leg that lands; the arm does the rest by two-bone inverse kinematics:
+what is beyond its reach is missed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 
 from footplant.contacts.detection import HANDS
 from footplant.live.settings import AIM, CONTROLLER
-from footplant.live.tables import Effector
 
 if TYPE_CHECKING:
+    from footplant.live._foot_plan import FootTables
     from footplant.live.controller import Controller, ControllerState
 
 
@@ -34,6 +35,10 @@ class HeldHand:
     """Metres of the palm above the ground there."""
     surface: int = 0
     """What it stands on, on ground that moves."""
+    arm: NDArray = field(default_factory=lambda: np.zeros((2, 3)))
+    """Metres; shoulder and wrist, from the palm, as they will be when it is planted, over a level floor."""
+    need: tuple[float, float] = (0.0, 0.0)
+    """Metres by which the body is to be lowered so that the arm reaches, smoothly, and at once."""
     soon: float = np.inf
     """Seconds until it is planted, in the frame before."""
     off: NDArray = field(default_factory=lambda: np.zeros(3))
@@ -67,6 +72,7 @@ def hold_hands(controller: Controller, state: ControllerState) -> None:
     body = state.feet.body
     body[kernel.HANDS_LOW] = min(carry, default=kernel.NO_HANDS)
     body[kernel.HANDS_HIGH] = max(carry, default=0.0)
+    body[kernel.HANDS_NEED], body[kernel.HANDS_PULL] = np.max([hand.need for hand in state.hands], axis=0)
 
 
 def _hold(
@@ -87,9 +93,12 @@ def _hold(
         hand.off, hand.released = _share(hand, hand.soon) * (hand.mark - own), state.now
         hand.held, hand.mark = False, None
     elif hand.mark is None and not planted and soon <= AIM.before < soon + 1.5 * state.pace:
-        at = controller.predict(state, max(soon, 0.5 * state.pace), Effector(HANDS[side], point, 0.0))
+        body = controller.predict_body(state, max(soon, 0.5 * state.pace))
+        at = body.point(point)[0]
         _mark(state, hand, at, float(at[1]))
+        hand.arm = body.positions[0, controller.arms.legs[side, ::2]] - at
     hand.soon = soon
+    hand.need = _need(controller, state, side, hand, own)
     shift = kernel.smoother(1.0 - (state.now - hand.released) / AIM.after) * hand.off
     if hand.mark is not None:
         if not hand.held:
@@ -101,6 +110,33 @@ def _hold(
         controller.arms, side, point.joint, np.asarray(point.offset, float), own + shift, 1.0,
         (state.root, state.pose), controller.foot_scratch,
     )  # fmt: skip
+
+
+def _need(
+    controller: Controller, state: ControllerState, side: int, hand: HeldHand, own: NDArray
+) -> tuple[float, float]:  # fmt: skip
+    """Return `HeldHand.need`; own: where the palm is without it."""
+    from footplant.live import _foot_plan as kernel
+
+    if hand.mark is None:
+        return 0.0, 0.0
+    body, arm, joints = state.feet.body, hand.arm, controller.arms.legs[side, ::2]
+    if hand.held:
+        arm = controller.now(state).positions[0, joints] - own
+        top = own + arm[0]
+        top[1] += body[kernel.DROP]
+    else:
+        # where the body is lowered for the arm, it comes down with the hand
+        top = np.array([hand.mark[0], hand.height, hand.mark[2]]) + arm[0]
+        top[1] += body[kernel.BASE]
+    length, most = _length(controller.arms, side), kernel.LOWEST * _length(controller.legs, side)
+    need, pull = kernel.lowering(length, float(np.linalg.norm(arm[0] - arm[1])), top, hand.mark + arm[1])
+    ahead = 1.0 if hand.held else float(kernel.smoother(1.0 - (hand.soon - kernel.DROP_LAG) / AIM.before))
+    return ahead * min(need, most), min(pull, most) if hand.held else 0.0
+
+
+def _length(tables: FootTables, side: int) -> float:
+    return float(np.linalg.norm(tables.offsets[0, tables.legs[side, 1:]], axis=1).sum())
 
 
 def _share(hand: HeldHand, soon: float) -> float:
