@@ -34,6 +34,7 @@ from footplant.kernels.banded import (
     solve_clip,
     write_solution,
 )
+from footplant.kernels.fk import place_of
 from footplant.kernels.measures import less_beyond
 from footplant.kernels.quaternion import direction, exp, log, multiply, nearer_way, rotate
 from footplant.kernels.shell import (
@@ -224,16 +225,6 @@ class Work(NamedTuple):
 
 
 @uncounted_jit
-def carried(positions, rotations, joint, offset):
-    """Return the world position of an offset (3,) in a joint's frame."""
-    x, y, z = rotate(
-        rotations[joint, 0], rotations[joint, 1], rotations[joint, 2], rotations[joint, 3],
-        offset[0], offset[1], offset[2],
-    )  # fmt: skip
-    return positions[joint, 0] + x, positions[joint, 1] + y, positions[joint, 2] + z
-
-
-@uncounted_jit
 def pose_near_groups(arms, shell, frame, positions, rotations, near, size, work):
     """Find and pose the groups of the shell that a sample of the arms (work.samples) may be near; return the body."""
     posed = body_at(work.bodies, frame)
@@ -273,7 +264,7 @@ def least_clearance(arms, shell, frames, positions, rotations, margin, spare, wo
     for k in range(frames.shape[0]):
         f = frames[k]
         for p in range(arms.sample_arms.shape[0]):
-            x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
+            x, y, z = place_of(arms.sample_joints[p], arms.sample_offsets[p], positions[f], rotations[f])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
         posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], margin, 1.0, work)
         least = np.inf
@@ -315,7 +306,7 @@ def hand_distances(arms, shell, frames, positions, rotations, groups, wanted, wo
             if wanted[k, side] > 0.0 and arms.joints[side, 1] >= 0:
                 for p in range(arms.sample_arms.shape[0]):
                     if arms.sample_arms[p] == side and arms.radii[p] == 0.0:
-                        x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
+                        x, y, z = place_of(arms.sample_joints[p], arms.sample_offsets[p], positions[f], rotations[f])
                         work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
                 posed = body_at(work.bodies, f)
                 pose_once(shell, groups[k, side], positions[f], rotations[f], 1.0, work.bodies, f)
@@ -330,10 +321,10 @@ def planted_clearance(arms, shell, frames, positions, rotations, side, place, wo
     work.samples[:, :] = np.inf
     for k in range(frames.shape[0]):
         f = frames[k]
-        at = carried(positions[f], rotations[f], arms.palms[side], arms.palm_offsets[side])
+        at = place_of(arms.palms[side], arms.palm_offsets[side], positions[f], rotations[f])
         for p in range(arms.sample_arms.shape[0]):
             if arms.sample_arms[p] == side and arms.radii[p] == 0.0:
-                x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
+                x, y, z = place_of(arms.sample_joints[p], arms.sample_offsets[p], positions[f], rotations[f])
                 work.samples[p, 0] = x + place[0] - at[0]
                 work.samples[p, 1] = y + place[1] - at[1]
                 work.samples[p, 2] = z + place[2] - at[2]
@@ -403,7 +394,7 @@ def gather(arms, positions, rotations, prior, window):
                 q[0], q[1], q[2], q[3] = multiply(p[0], -p[1], -p[2], -p[3], r[0], r[1], r[2], r[3])
             p = window.parents[k, side, 0]
             if arms.palms[side] >= 0:
-                x, y, z = carried(positions[f], rotations[f], arms.palms[side], arms.palm_offsets[side])
+                x, y, z = place_of(arms.palms[side], arms.palm_offsets[side], positions[f], rotations[f])
                 window.palms[k, side, 0], window.palms[k, side, 1], window.palms[k, side, 2] = x, y, z
             ux, uy, uz = direction(positions[f, upper], positions[f, lower])
             vx, vy, vz = direction(positions[f, lower], positions[f, hand])
@@ -426,7 +417,7 @@ def gather(arms, positions, rotations, prior, window):
                 else:
                     carry_basis(window.bases[k - 1, side, part], x, y, z, basis)
         for p in range(arms.sample_arms.shape[0]):
-            x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
+            x, y, z = place_of(arms.sample_joints[p], arms.sample_offsets[p], positions[f], rotations[f])
             window.samples[k, p, 0], window.samples[k, p, 1], window.samples[k, p, 2] = x, y, z
 
 
