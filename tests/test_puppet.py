@@ -902,10 +902,8 @@ def test_toes_that_tremble_in_the_floor_lift_no_foot(who):
         # once the toes know how much they tremble
         ankle = ours.positions[40:, target.require_roles()[f"{side}_foot"]]
         assert np.ptp(ankle, axis=0).max() < 0.014
-        # at the second frame nothing is known of how hasty this is: a foot does not leap out of the floor then
-        tips = ours.point(target.contacts[f"{side}_toe"])[:, 1]
-        assert tips[2:].min() > -0.013
-        assert tips[1] > -0.016
+        # what toes do themselves is undone at once, even at the second frame, where nothing is known of their hurry
+        assert ours.point(target.contacts[f"{side}_toe"])[1:, 1].min() > -0.009
 
 
 @pytest.mark.parametrize("who", ["sally", "blubby"])

@@ -107,8 +107,9 @@ class Memory(NamedTuple):
     """(12,) distance of the palms, rate, filter of `follow` (6), vector from the right palm to the left (3), and
     tangential speed."""
     toes: NDArray
-    """(2, 4) of the toes of left and right foot: the bend out of the scene that they need, which decays slowly, the
-    bend that follows it, radians, the rate of its spring, and its step a second."""
+    """(2, 20) of the toes of left and right foot: the bend out of the scene that they need, which decays slowly, and
+    the state (15) in which `limit_shift` follows it, radians; its shift is the bend, its point is how far the toes have
+    turned themselves; then their rotation (4)."""
 
 
 class Importance(NamedTuple):
@@ -371,7 +372,7 @@ def new_memory(things: int, segments: int) -> Memory:
         np.zeros((2 * LIMBS, 6)),
         np.zeros((GENERAL, segments, 12)),
         np.zeros(12),
-        np.zeros((2, 4)),
+        np.zeros((2, 20)),
     )
 
 

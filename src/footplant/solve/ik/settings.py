@@ -401,14 +401,10 @@ class PuppetToeSettings:
     toe_most: float = 1.0
     """Largest bend of toes, radians."""
     toe_rate: float = 9.0
-    """Largest rate of bending, rad/s. Without, toes turn by 15 rad/s behind a gap of 200 ms in the data."""
-    toe_ease: float = 0.012
-    """Half-life of the spring through which toes bend, seconds. With 0.02 those of Kate accelerate by 1.21 times
-    (babylon_mixamo_Praying), without by 1.27, but trembling toes come 11 mm into the floor (test_puppet.py)."""
+    """Largest rate of bending, rad/s, beyond what the toes turn down themselves. Without, toes turn by 15 rad/s behind
+    a gap of 200 ms in the data, with it by 10."""
     toe_share: float = 0.15
-    """Share of the bound that bending toes may take at their tips. Without it those of Kate accelerate by 1.25 times
-    (babylon_mixamo_Praying), with it by 1.15, and trembling toes come 13 instead of 11 mm into the floor for a frame
-    (test_puppet.py)."""
+    """Share of the bound that bending toes may take at their tips, beyond what undoes their own motion."""
     toe_return: float = 0.4
     """Half-life in which toes return, seconds."""
     toe_alike: float = 0.05

@@ -110,7 +110,18 @@ def observe_frame(source, root, rotations, poses, dt, memory, out, work, stage, 
         work.source_positions[0],
         work.source_rotations[0],
     )
-    bend_toes(parents, performer.character, performer.things, poses, clock, memory.toes, positions, turns, stage.tuning)
+    bend_toes(
+        parents,
+        performer.character,
+        performer.things,
+        poses,
+        clock,
+        memory.toes,
+        positions,
+        turns,
+        stage.tuning,
+        work.scratch,
+    )
     analyse(performer, poses, dt, positions, turns, memory, out)
 
 

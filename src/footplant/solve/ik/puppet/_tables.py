@@ -25,7 +25,7 @@ _NAMES = (
     "off_ground most_creep most_rise fully levels sinks release clears clear_from hand_ease gather elbow_ease "
     "pose_ease hurry gives learn pressed deep blend meet_stretch meant at_once bent straightest straight_round "
     "slowly touches all_of_it nearer thick most_turn touch_stretch firm_off toe_slack toe_steep toe_backwards "
-    "toe_most toe_rate toe_ease toe_return toe_alike nearest toe_share "
+    "toe_most toe_rate toe_return toe_alike nearest toe_share "
 )
 AT = namedtuple("AT", _NAMES)(*range(len(_NAMES.split())))
 """Index of each number of `PuppetSettings` in `Stage.tuning`."""

@@ -8,10 +8,14 @@ from __future__ import annotations
 import math
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.importance import contact_place, share, spring
+from footplant.kernels.importance import contact_place, share
 from footplant.kernels.quaternion import multiply, rotate
 from footplant.kernels.scene import HEIGHT_FIELD, distance
+from footplant.solve.ik.puppet._pace import limit_shift
 from footplant.solve.ik.puppet._tables import AT, soften
+
+BEND, OWN, TURN = 1, 10, 16
+"""Columns of `Memory.toes`: the bend, the angle by which the toes have turned themselves, and their rotation."""
 
 
 @uncounted_jit
@@ -73,14 +77,29 @@ def wanted_bend(character, limb, things, poses, positions, rotations, tuning):
 
 
 @uncounted_jit
-def bend_toes(parents, character, things, poses, clock, bends, positions, rotations, tuning):
+def own_turn(before, now, axis, started):
+    """Return the radians about an axis by which toes turned since the frame before; `before` (4) becomes `now`."""
+    w, x, y, z = multiply(now[0], now[1], now[2], now[3], before[0], -before[1], -before[2], -before[3])
+    for k in range(4):
+        before[k] = now[k]
+    if not started:
+        return 0.0
+    along = axis[0] * x + axis[1] * y + axis[2] * z
+    return 2.0 * math.atan(along / w) if abs(w) > 1e-9 else 0.0
+
+
+@uncounted_jit
+def bend_toes(parents, character, things, poses, clock, bends, positions, rotations, tuning, scratch):
     """Bend the toes of a pose out of the scene (see `wanted_bend`) about their joints.
 
-    bends: (2, 4), kept from frame to frame, see `Memory.toes`: toes bend at a limited rate through a spring and return
-    slowly, so that jittering toes neither lift the foot nor jerk; their tips take a share of `clock.bound`. positions
-    (J, 3) and rotations (J, 4), world: those of toes and their descendants change.
+    bends: (2, 20), kept from frame to frame, see `Memory.toes`. The bend undoes at once what the toes turn down
+    themselves, so that toes that tremble in the floor stay on it. Otherwise it turns no faster than `toe_rate`, its
+    tip takes a share of `clock.bound`, and it returns slowly. positions (J, 3) and rotations (J, 4), world: those of
+    toes and their descendants change. scratch: (2 or more, 3) is overwritten.
     """
-    dt, started = clock.dt, clock.started
+    dt, started, free, want = clock.dt, clock.started, scratch[0], scratch[1]
+    for k in range(3):
+        free[k], want[k] = 0.0, 0.0
     for limb in range(2, 4):
         first, ankle = 3 * limb - 4, character.limbs[limb, 2]
         toes = character.carriers[first + 2]
@@ -88,25 +107,18 @@ def bend_toes(parents, character, things, poses, clock, bends, positions, rotati
             continue
         angle, ax, ay, az = wanted_bend(character, limb, things, poses, positions, rotations, tuning)
         row = bends[limb - 2]
+        turned = own_turn(row[TURN:], rotations[toes], (ax, ay, az), started)
+        if started and angle < row[0]:
+            angle += (row[0] - angle) * math.exp(-0.6931471805599453 * dt / tuning[AT.toe_return])
+        row[0] = angle
+        x, y, z = contact_place(character, first + 2, positions, rotations)
+        x, y, z = x - positions[toes, 0], y - positions[toes, 1], z - positions[toes, 2]
+        length = max(math.sqrt(x * x + y * y + z * z), 1e-3)
         if started:
-            if angle > row[0]:
-                angle = min(angle, row[0] + tuning[AT.toe_rate] * dt)
-            else:
-                angle += (row[0] - angle) * math.exp(-0.6931471805599453 * dt / tuning[AT.toe_return])
-            row[0] = angle
-            x, y, z = contact_place(character, first + 2, positions, rotations)
-            x, y, z = x - positions[toes, 0], y - positions[toes, 1], z - positions[toes, 2]
-            length = max(math.sqrt(x * x + y * y + z * z), 1e-3)
-            most, before = tuning[AT.toe_share] * clock.bound / length * dt, row[1]
-            row[1], row[2] = spring(row[1], row[2], angle, tuning[AT.toe_ease], dt)
-            speed = (row[1] - before) / dt
-            if abs(speed - row[3]) > most:
-                speed = row[3] + math.copysign(most, speed - row[3])
-                row[1], row[2] = before + dt * speed, speed
-            row[3] = speed
-        else:
-            row[0], row[1], row[2], row[3] = angle, angle, 0.0, 0.0
-        angle = row[1]
+            angle = min(angle, row[BEND] + tuning[AT.toe_rate] * dt + max(-turned, 0.0))
+        free[0], want[0] = row[OWN] + turned, angle
+        limit_shift(row[BEND:TURN], free, want, tuning[AT.toe_share] * clock.bound / length, clock, tuning)
+        angle = want[0]
         if angle <= 1e-9:
             continue
         w, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
