@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from footplant import rotation, samples
+from footplant import retarget, rotation, samples
+from footplant.feet import planting
 from footplant.humanoid.limits import (
     anatomical_turn_derivatives,
     anatomical_turns_beside,
@@ -14,6 +15,7 @@ from footplant.humanoid.limits import (
 from footplant.humanoid.reference import reference_world
 from footplant.kinematics import Kinematics
 from footplant.solve import _legs as kernel
+from footplant.solve.dynamics import DYNAMICS_SETTINGS
 from footplant.solve.leg_limits import shank_rows, thigh_rows, twist_legs
 from footplant.solve.legs import FootCurve, legs_of, solve_legs
 
@@ -321,3 +323,20 @@ def test_a_bent_leg_that_turns_as_its_row_asks_ends_at_the_limit():
     world = rotation.multiply(rotation.exp(vector[None]), rotation.exp(start[None]))
     left = np.degrees(limit_violations(character, turned(rotation.log(world)[0]).rotations)[0, leg.upper])
     assert left < 0.25 * before
+
+
+def test_a_search_at_joint_limits_settles(monkeypatch):
+    """Footsteps that Blubby's legs just reach: rows of its thighs and shanks came and went up to the last step."""
+    searches = []
+
+    def counted(kinematics, character, feet, hands, settings, *others):
+        found = solve_legs(kinematics, character, feet, hands, settings, *others)
+        searches.append((found, others[1:3], settings.steps + DYNAMICS_SETTINGS.steps))
+        return found
+
+    monkeypatch.setattr(planting, "solve_legs", counted)
+    retarget(samples.load("walk"), "sample:blubby", keep_footsteps=True, arms=False, measured=False)
+    last, (_, rows), most = searches[-1]
+    assert any(asked is not None for asked in rows)
+    assert last.steps < most
+    assert last.missed < 0.001
