@@ -220,7 +220,8 @@ def test_free_arms_keep_their_angles(name):
     angle, share = measured.free_arms(engine, found, copied, measured.pushed_arms(engine, copied))
     assert angle < 1.0
     if name == "kick":
-        assert share > 0.4
+        # palms that come near each other and do not meet give that up as fast as it came
+        assert share > 0.5
     if name == "walk":
         # hands that swing past the hips come near them, and keep their angles throughout
         roles = target.require_roles()
