@@ -1,5 +1,7 @@
 """Ankles of planted feet and hip joints within their limits: the rows' slopes, and twists of thighs and shanks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from footplant.kinematics import Kinematics
 from footplant.solve import _legs as kernel
 from footplant.solve.dynamics import DYNAMICS_SETTINGS
 from footplant.solve.leg_limits import shank_rows, thigh_rows, twist_legs
-from footplant.solve.legs import FootCurve, legs_of, solve_legs
+from footplant.solve.legs import LEG_SETTINGS, FootCurve, legs_of, solve_legs
 
 
 @pytest.mark.usefixtures("inner_kernels_are_interpreted")
@@ -27,27 +29,31 @@ def test_slopes_of_a_leaning_bone_are_those_of_finite_differences():
     thigh /= np.linalg.norm(thigh)
     axis -= (axis @ thigh) * thigh
     plane = np.array([thigh, axis / np.linalg.norm(axis)])
-    for leg in ([0.1, 0.7, -0.05], [0.02, 0.868, 0.01], [0.05, 0.12, 0.1]):
+    for leg, swivel in (([0.1, 0.7, -0.05], 0.0), ([0.02, 0.868, 0.01], 0.3), ([0.05, 0.12, 0.1], -0.4)):
         leg, towards = np.array(leg), rng.normal(size=3)
         for of_thigh in (False, True):
             slope, step = np.empty(3), 1e-6
-            value = kernel.lean_and_slope(plane, bones, leg, of_thigh, towards, np.empty(3), slope)
-            bone = posed_bone(plane, bones, leg, of_thigh)
+            value, turned = kernel.lean_and_slope(plane, bones, leg, of_thigh, swivel, towards, np.empty(3), slope)
+            bone = posed_bone(plane, bones, leg, of_thigh, swivel)
             assert value == pytest.approx(bone @ towards, abs=1e-9)
             assert np.linalg.norm(bone) == pytest.approx(1.0)
             for i in range(3):
-                sides = [posed_bone(plane, bones, leg + sign * step * np.eye(3)[i], of_thigh) for sign in (1, -1)]
+                moved = [leg + sign * step * np.eye(3)[i] for sign in (1, -1)]
+                sides = [posed_bone(plane, bones, each, of_thigh, swivel) for each in moved]
                 expected = (sides[0] - sides[1]) @ towards / (2 * step)
                 assert slope[i] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+            sides = [posed_bone(plane, bones, leg, of_thigh, swivel + sign * step) for sign in (1, -1)]
+            assert turned == pytest.approx((sides[0] - sides[1]) @ towards / (2 * step), rel=1e-3, abs=1e-4)
 
 
-def posed_bone(plane, bones, leg, of_thigh):
+def posed_bone(plane, bones, leg, of_thigh, swivel):
     """Return the unit vector to the knee from hip joint or ankle of a leg that bends in a plane and is then turned."""
     (a, b), far = bones, np.linalg.norm(leg)
     flexion = np.arccos((far**2 - a**2 - b**2) / (2 * a * b))
     shank = rotation.rotate(rotation.exp(flexion * plane[1]), plane[0])
     turn = rotation.between((a * plane[0] + b * shank)[None], -leg[None])[0]
-    return rotation.rotate(turn, plane[0] if of_thigh else -shank)
+    bone = rotation.rotate(turn, plane[0] if of_thigh else -shank)
+    return rotation.rotate(rotation.exp(swivel * leg / far), bone)
 
 
 def turned_foot(axis, degrees):
@@ -292,7 +298,6 @@ def test_frames_near_a_limit_that_others_break_are_asked_to_stay_within_it():
 
 
 def test_a_bent_leg_that_turns_as_its_row_asks_ends_at_the_limit():
-    # a thigh beside the line from hip joint to ankle twists as the leg turns
     motion, own, character = lifted_thigh(60.0)
     leg, rotations = legs_of(character)[0], np.array(motion.rotations)
     above = int(character.skeleton.parents[leg.upper])
@@ -309,20 +314,46 @@ def test_a_bent_leg_that_turns_as_its_row_asks_ends_at_the_limit():
     start = np.radians([0.0, 80.0, 0.0])
     over = turned(start)
     kinematics = Kinematics(over)
-    hip, knee, ankle = (kinematics.positions[0, joint] for joint in (leg.upper, leg.lower, leg.end))
+    hip, knee = (kinematics.positions[0, joint] for joint in (leg.upper, leg.lower))
     before = np.degrees(limit_violations(character, over.rotations)[0, leg.upper])
     assert 2.0 < before < 15.0
     (along, least), _ = thigh_rows(kinematics, character, legs_of(character), own)
-    line, thigh = (hip - ankle) / np.linalg.norm(hip - ankle), (knee - hip) / np.linalg.norm(knee - hip)
-    # the turn across the line that takes the thigh towards the row's direction, and nowhere else
-    towards = along[0, 0]
-    across = [np.cross(line, towards), np.cross(line, np.cross(line, towards))]
-    moves = np.array([[np.cross(axis, thigh) @ way for axis in across] for way in (towards, np.cross(thigh, towards))])
-    shares = np.linalg.solve(moves, [np.arcsin(least[0, 0]), 0.0])
-    vector = shares[0] * across[0] + shares[1] * across[1]
+    # the least turn that takes the thigh towards the row's direction
+    vector = np.arcsin(least[0, 0]) * np.cross((knee - hip) / np.linalg.norm(knee - hip), along[0, 0])
     world = rotation.multiply(rotation.exp(vector[None]), rotation.exp(start[None]))
     left = np.degrees(limit_violations(character, turned(rotation.log(world)[0]).rotations)[0, leg.upper])
     assert left < 0.25 * before
+
+
+def test_a_leg_swivels_for_its_hip_joint_where_its_foot_stays():
+    motion, own, character = lifted_thigh(60.0)
+    legs, kinematics, rotations = legs_of(character), Kinematics(motion), np.array(motion.rotations)
+    leg, frames = legs[0], len(motion)
+    hip, ankle = (kinematics.positions[:, joint] for joint in (leg.upper, leg.end))
+    turn = rotation.exp(np.radians(75.0) * (hip - ankle) / np.linalg.norm(hip - ankle, axis=1, keepdims=True))
+    above = kinematics.rotations[:, int(character.skeleton.parents[leg.upper])]
+    world = rotation.multiply(turn, kinematics.rotations[:, leg.upper])
+    rotations[:, leg.upper] = rotation.multiply(rotation.inverse(above), world)
+    over = Kinematics(motion.like(motion.root, rotations, motion.offsets))
+    before = np.degrees(limit_violations(character, rotations)[:, leg.upper])
+    assert before.min() > 5.0
+    feet = tuple(
+        FootCurve(
+            over.rotations[:, each.end], np.ones(frames, bool), over.positions[:, each.end],
+            lambda at: np.full(len(at), -np.inf),
+        )
+        for each in legs
+    )  # fmt: skip
+    rows, _ = thigh_rows(over, character, legs, own)
+    left = []
+    for settings in (LEG_SETTINGS, replace(LEG_SETTINGS, swivel=1e6)):
+        found = solve_legs(over, character, feet, settings=settings, lean=(None, rows)).motion
+        ankles = Kinematics(found).positions[:, leg.end]
+        assert np.linalg.norm(ankles - over.positions[:, leg.end], axis=1).max() < 1e-6
+        left.append(np.degrees(limit_violations(character, found.rotations)[:, leg.upper]).max())
+    # without, the hips lean the thigh, which does not help
+    assert left[0] < 0.2 * before.min()
+    assert left[1] > before.min()
 
 
 def test_a_search_at_joint_limits_settles(monkeypatch):

@@ -19,13 +19,14 @@ from footplant.kernels.banded import (
     substitute_back,
     write_solution,
 )
-from footplant.kernels.quaternion import between, direction, multiply, rotate
+from footplant.kernels.quaternion import between, direction, exp, multiply, rotate
 
-UNKNOWNS = 14
+UNKNOWNS = 16
 """Displacements of the hips (3), the left and right ankle (3 each), how far the pelvis' turn raises and advances the
-left hip joint (2), the slack of the left and right knee, and how far pelvis and trunk pitch about the hip joints."""
-TURN, SLACK, PITCH = 9, 11, 13
-"""Where the pelvis' turn, the slacks and the pitch stand among them."""
+left hip joint (2), the slack of the left and right knee, how far pelvis and trunk pitch about the hip joints, and how
+far the left and right leg swivel about the line from ankle to hip joint."""
+TURN, SLACK, PITCH, SWIVEL = 9, 11, 13, 14
+"""Where the pelvis' turn, the slacks, the pitch and the swivels stand among them."""
 
 
 LEANS, THIGH = 3, 1
@@ -107,6 +108,8 @@ class Weights(NamedTuple):
     """Per square radian of the pelvis' turn."""
     pitch: float
     """Per square radian of the trunk's pitch."""
+    swivel: float
+    """Per square radian of a leg's swivel."""
     knee: float
     pull: float
     """Force of a planted hand that is out of reach."""
@@ -115,20 +118,21 @@ class Weights(NamedTuple):
     bound: float
     """Force of ankles and hip joints beyond their limits, and of a trunk in the ground."""
     bend: NDArray
-    """(14,) of second differences."""
+    """(16,) of second differences."""
     speed: NDArray
-    """(14,) of first differences."""
+    """(16,) of first differences."""
 
 
 class Room(NamedTuple):
     """Workspace."""
 
     square: NDArray
-    """(14, 14) equations of a frame; the lower triangle."""
+    """(16, 16) equations of a frame; the lower triangle."""
     right: NDArray
-    """(14,) their right-hand side."""
+    """(16,) their right-hand side."""
     band: Band
-    """Ankles are given where they are planted, and the trunk's pitch where nothing asks for it."""
+    """Ankles are given where they are planted, and the trunk's pitch and the legs' swivels where nothing asks for
+    them."""
     index: NDArray
     """(9,) int64; unknowns of a row."""
     row: NDArray
@@ -140,20 +144,24 @@ class Room(NamedTuple):
     vector: NDArray
     """(6, 3) vectors of a frame."""
     rows: NDArray
-    """(3, 2, F, 7) rows of leaning bones in the last step: unit direction, least extent of the leg's vector that way,
-    metres, weight, 0 where there was none, how stiffly the leg was held, and radians per metre, 0 where nothing is
-    asked."""
+    """(3, 2, F, 8) rows of leaning bones in the last step: direction, least extent of the leg's vector that way,
+    metres, weight, 0 where there was none, how stiffly the leg was held, radians of the lean per metre, and metres
+    per radian of the leg's swivel."""
 
 
-def new_room(planted: NDArray, may_pitch: bool) -> Room:
-    """Return workspace for frames in which ankles are planted (2, F) or not. may_pitch: whether the trunk may."""
+def new_room(planted: NDArray, may_pitch: bool, may_swivel: bool) -> Room:
+    """Return workspace for frames in which ankles are planted (2, F) or not.
+
+    may_pitch: whether the trunk may. may_swivel: whether legs may.
+    """
     frames = planted.shape[1]
     given = np.zeros((frames, UNKNOWNS), bool)
     given[:, 3:9] = np.repeat(planted.T, 3, axis=1)
     given[:, PITCH] = not may_pitch
+    given[:, SWIVEL:] = not may_swivel
     return Room(
         np.empty((UNKNOWNS, UNKNOWNS)), np.empty(UNKNOWNS), band_room(frames, UNKNOWNS, given), np.empty(9, np.int64),
-        np.empty(9), np.empty((2, 3)), np.empty((3, 3)), np.empty((6, 3)), np.zeros((LEANS, 2, frames, 7)),
+        np.empty(9), np.empty((2, 3)), np.empty((3, 3)), np.empty((6, 3)), np.zeros((LEANS, 2, frames, 8)),
     )  # fmt: skip
 
 
@@ -231,35 +239,64 @@ def _flexed(thigh, axis, flexion):
 
 
 @uncounted_jit
-def _lean(plane, bones, leg, of_thigh, towards):
-    """Return the cosine between thigh or shank, to the knee, and a direction (3,), for a leg's vector (3,)."""
+def _swivelled(leg, swivel, x, y, z):
+    """Return a vector turned by an angle about a leg's vector (3,), from ankle to hip joint."""
+    n = math.sqrt(leg[0] * leg[0] + leg[1] * leg[1] + leg[2] * leg[2])
+    half = 0.5 * swivel
+    share = math.sin(half) / max(n, 1e-9)
+    return rotate(math.cos(half), share * leg[0], share * leg[1], share * leg[2], x, y, z)
+
+
+@uncounted_jit
+def _bone(plane, bones, leg, of_thigh, swivel):
+    """Return the unit direction of thigh or shank, to the knee, for a leg's vector (3,) and its swivel."""
     _, flexion, turn = _bent(plane[0], plane[1], bones[0], bones[1], -leg[0], -leg[1], -leg[2])
     x, y, z = plane[0, 0], plane[0, 1], plane[0, 2]
     if not of_thigh:
         x, y, z = _flexed(plane[0], plane[1], flexion)
         x, y, z = -x, -y, -z
     x, y, z = rotate(turn[0], turn[1], turn[2], turn[3], x, y, z)
+    return _swivelled(leg, swivel, x, y, z)
+
+
+@uncounted_jit
+def _lean(plane, bones, leg, of_thigh, swivel, towards):
+    """Return the cosine between thigh or shank, to the knee, and a direction (3,)."""
+    x, y, z = _bone(plane, bones, leg, of_thigh, swivel)
     return x * towards[0] + y * towards[1] + z * towards[2]
 
 
 @uncounted_jit
-def lean_and_slope(plane, bones, leg, of_thigh, towards, moved, slope):
-    """Return `_lean` and write its derivatives (3,) by the leg's vector, per metre; moved (3,): workspace."""
+def lean_and_slope(plane, bones, leg, of_thigh, swivel, towards, moved, slope):
+    """Return `_lean` and its derivative by the leg's swivel, and write those (3,) by its vector, per metre.
+
+    moved (3,): workspace.
+    """
     step = 1e-5 * (bones[0] + bones[1])
     for i in range(3):
         moved[i] = leg[i]
     for i in range(3):
         moved[i] = leg[i] + step
-        more = _lean(plane, bones, moved, of_thigh, towards)
+        more = _lean(plane, bones, moved, of_thigh, swivel, towards)
         moved[i] = leg[i] - step
-        slope[i] = (more - _lean(plane, bones, moved, of_thigh, towards)) / (2.0 * step)
+        slope[i] = (more - _lean(plane, bones, moved, of_thigh, swivel, towards)) / (2.0 * step)
         moved[i] = leg[i]
-    return _lean(plane, bones, leg, of_thigh, towards)
+    x, y, z = _bone(plane, bones, leg, of_thigh, swivel)
+    n = 1.0 / math.sqrt(leg[0] * leg[0] + leg[1] * leg[1] + leg[2] * leg[2])
+    turned = towards[0] * (leg[1] * z - leg[2] * y) + towards[1] * (leg[2] * x - leg[0] * z)
+    turned += towards[2] * (leg[0] * y - leg[1] * x)
+    return x * towards[0] + y * towards[1] + z * towards[2], n * turned
 
 
 @uncounted_jit
-def _lean_row(reference, asked, f, s, k, leg, length, push, anew, moved, slope, last):
-    """Write a leaning bone's row into `last` (7,), as seen from here or as it was seen last, and how stiffly the leg is
+def _lacks(last, leg, swivel):
+    """Return by how much a leg's vector (3,) and its swivel miss a leaning bone's row (8,), metres."""
+    return last[3] - leg[0] * last[0] - leg[1] * last[1] - leg[2] * last[2] - swivel * last[7]
+
+
+@uncounted_jit
+def _lean_row(reference, asked, f, s, k, leg, length, swivel, push, anew, moved, slope, last):
+    """Write a leaning bone's row into `last` (8,), as seen from here or as it was seen last, and how stiffly the leg is
     held.
 
     last[4], its weight, is 0 where nothing is asked: the force is bounded, and less only where little is missing. A row
@@ -268,22 +305,23 @@ def _lean_row(reference, asked, f, s, k, leg, length, push, anew, moved, slope, 
     """
     if asked.least[k, s, f] == -math.inf:
         return
-    lacks, was = last[3] - leg[0] * last[0] - leg[1] * last[1] - leg[2] * last[2], last[4] > 0.0
+    lacks, was = _lacks(last, leg, swivel), last[4] > 0.0
     force = max(last[4] * lacks, 0.0)
     if anew:
-        _see_lean(reference, asked, f, s, k, leg, length, moved, slope, last)
-        lacks = last[3] - leg[0] * last[0] - leg[1] * last[1] - leg[2] * last[2]
+        _see_lean(reference, asked, f, s, k, leg, length, swivel, moved, slope, last)
+        lacks = _lacks(last, leg, swivel)
     last[5] = max((SOFTER if was == (lacks > 0.0) else STIFFER) * last[5], force / length)
     last[4] = push * last[6] / max(lacks * last[6], YIELDS) if lacks > 0.0 else 0.0
 
 
 @uncounted_jit
-def _see_lean(reference, asked, f, s, k, leg, length, moved, slope, last):
-    """Write a leaning bone's direction, least extent and slope, as seen from here, into `last` (7,)."""
-    bones = reference.bones[s, f]
-    short = asked.least[k, s, f] - lean_and_slope(
-        reference.planes[s, f], bones, leg, k == THIGH, asked.towards[k, s, f], moved, slope
+def _see_lean(reference, asked, f, s, k, leg, length, swivel, moved, slope, last):
+    """Write a leaning bone's direction, least extent and slopes, as seen from here, into `last` (8,)."""
+    bones, of_thigh = reference.bones[s, f], k == THIGH
+    lean, turned = lean_and_slope(
+        reference.planes[s, f], bones, leg, of_thigh, swivel, asked.towards[k, s, f], moved, slope
     )
+    short = asked.least[k, s, f] - lean
     # a leg can extend or fold no farther than it goes: the rest, its direction has to give
     along = (slope[0] * leg[0] + slope[1] * leg[1] + slope[2] * leg[2]) / length
     left = reference.longest[s, f] - length if along > 0.0 else length - reference.shortest[s, f]
@@ -291,9 +329,12 @@ def _see_lean(reference, asked, f, s, k, leg, length, moved, slope, last):
     if gives < short:
         for i in range(3):
             slope[i] -= (1.0 - gives / short) * along * leg[i] / length
-    steep = math.sqrt(slope[0] * slope[0] + slope[1] * slope[1] + slope[2] * slope[2])
-    steep = max(steep, LEAST_SLOPE / bones[0 if k == THIGH else 1])
-    last[3], last[6] = short / steep, steep
+    # legs swivel for hip joints alone
+    turned = turned if of_thigh else 0.0
+    steep = math.sqrt(slope[0] ** 2 + slope[1] ** 2 + slope[2] ** 2 + (turned / length) ** 2)
+    steep = max(steep, LEAST_SLOPE / bones[0 if of_thigh else 1])
+    last[3], last[6], last[7] = short / steep, steep, turned / steep
+    last[3] += last[7] * swivel
     for i in range(3):
         last[i] = slope[i] / steep
         last[3] += last[i] * leg[i]
@@ -415,6 +456,8 @@ def _equations(reference, asked, weights, slopes, closed, anew, x, f, room):
     for i in range(2):
         square[TURN + i, TURN + i] += weights.turn / max(half, 1e-9)
     square[PITCH, PITCH] += weights.pitch
+    for i in range(2):
+        square[SWIVEL + i, SWIVEL + i] += weights.swivel
     index[0], index[1], row[0] = 1, PITCH, 1.0
     for n in range(asked.high.shape[0]):
         row[1] = asked.levers[n, f]
@@ -435,7 +478,7 @@ def _equations(reference, asked, weights, slopes, closed, anew, x, f, room):
     # a leg's vector depends on eight unknowns: hips, the ankle, the pelvis' turn
     index[0], index[1], index[2], index[6], index[7] = 0, 1, 2, TURN, TURN + 1
     for s in range(2):
-        first, slack = 3 + 3 * s, SLACK + s
+        first, slack, swivel = 3 + 3 * s, SLACK + s, SWIVEL + s
         sign = 1.0 - 2.0 * s
         planted = asked.planted[s, f]
         line = 0.0
@@ -486,14 +529,18 @@ def _equations(reference, asked, weights, slopes, closed, anew, x, f, room):
             for k in range(LEANS):
                 lean = room.rows[k, s, f]
                 near, lean_slope = room.vector[4], room.vector[5]
-                _lean_row(reference, asked, f, s, k, leg, length, weights.bound, anew, near, lean_slope, lean)
+                _lean_row(
+                    reference, asked, f, s, k, leg, length, x[f, swivel], weights.bound, anew, near, lean_slope, lean
+                )
                 if lean[4] > 0.0:
                     _leg_row(turns, lean, row)
-                    at = lean[3] - lean[0] * leg[0] - lean[1] * leg[1] - lean[2] * leg[2]
-                    for n in range(8):
+                    index[8], row[8], at = swivel, lean[7], _lacks(lean, leg, x[f, swivel])
+                    for n in range(9):
                         at += row[n] * x[f, index[n]]
-                    _add(square, right, index, row, 8, lean[4], at)
+                    _add(square, right, index, row, 9, lean[4], at)
                 held += lean[5]
+            square[swivel, swivel] += held * length * length
+            right[swivel] += held * length * length * x[f, swivel]
             # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
             force = -weights.knee * x[f, slack]
             if x[f, slack] < straight:
@@ -530,7 +577,7 @@ def _equations(reference, asked, weights, slopes, closed, anew, x, f, room):
 
 @uncounted_jit
 def step(reference, asked, weights, slopes, closed, anew, x, room, out):
-    """Write the unknowns (F, 14) after one Gauss–Newton step from x (F, 14); return False if the system is singular.
+    """Write the unknowns (F, 16) after one Gauss–Newton step from x (F, 16); return False if the system is singular.
 
     closed: whether legs must close; without that, hips and ankles of a first guess follow from the plants alone. anew:
     whether rows of leaning bones are seen from x; otherwise they stay as they were.
@@ -541,6 +588,7 @@ def step(reference, asked, weights, slopes, closed, anew, x, room, out):
             for i in range(3):
                 out[f, 3 + 3 * s + i] = asked.places[s, f, i]
         out[f, PITCH] = 0.0
+        out[f, SWIVEL] = out[f, SWIVEL + 1] = 0.0
     start = 0
     band.values[:] = 0.0
     for f in range(frames):
@@ -610,8 +658,10 @@ def bending_planes(leg, positions, world, flexions, out):
 
 
 @uncounted_jit
-def pose(leg, parents, positions, world, planes, turns, hips, ankles, feet, turned, local):
+def pose(leg, parents, positions, world, planes, turns, hips, ankles, swivels, feet, turned, local):
     """Pose a leg at all frames: the ankle at its place, the knee in the reference's plane; return the largest miss.
+
+    swivels (F,): by how much that plane is turned about the line from ankle to hip joint.
 
     positions (F, J, 3), world (F, J, 4): the reference's; planes (F, 2, 3): `bending_planes`; turns (F, 4): by how much
     the pelvis is turned from it; hips (F, 3): displacement of the hip joint; ankles (F, 3): places; feet (F, 4): world
@@ -625,7 +675,9 @@ def pose(leg, parents, positions, world, planes, turns, hips, ankles, feet, turn
         vz = ankles[f, 2] - p[leg.upper, 2] - hips[f, 2]
         missed, flexion, turn = _bent(planes[f, 0], planes[f, 1], leg.bones[f, 0], leg.bones[f, 1], vx, vy, vz)
         worst = max(worst, missed)
-        sw, si, sj, sk = turn
+        n = -1.0 / max(math.sqrt(vx * vx + vy * vy + vz * vz), 1e-9) * swivels[f]
+        qw, qi, qj, qk = exp(n * vx, n * vy, n * vz)
+        sw, si, sj, sk = multiply(qw, qi, qj, qk, turn[0], turn[1], turn[2], turn[3])
         sx, sy, sz = direction(p[leg.lower], p[leg.foot])
         tx, ty, tz = _flexed(planes[f, 0], planes[f, 1], flexion)
         bw, bi, bj, bk = between(sx, sy, sz, tx, ty, tz)
@@ -674,8 +726,8 @@ def _smallest():
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1, 3)), np.ones(2), np.zeros((1, 3)), np.zeros(1),
         np.zeros((LEANS, 2, 1, 3)), np.zeros((LEANS, 2, 1)), np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((1, 3, 4)),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
-    return reference, asked, weights, new_room(asked.planted, True)
+    weights = Weights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    return reference, asked, weights, new_room(asked.planted, True, True)
 
 
 def _step():
@@ -717,6 +769,6 @@ WARMUP = {
         _leg(), _read_only(np.array([-1, 0, 1, 2])), _read_only(np.zeros((1, 4, 3))),
         _read_only(np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1))), np.ones((1, 2, 3)),
         np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros((1, 3)), np.ones((1, 3)),
-        np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros((4, 4)), np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1)),
+        np.zeros(1), np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros((4, 4)), np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1)),
     ),
 }  # fmt: skip

@@ -6,7 +6,8 @@ ankle to hip joint: a bone that must lean by an angle α towards a direction t a
 
     s(u) · t ≥ sin α,     s(u): direction of the shank, or of the thigh, the knee in its plane,
 
-which the solver of the legs (`legs`) sees from where it is in each of its steps.
+which the solver of the legs (`legs`) sees from where it is. A hip joint's limit that gives way to a turn about the line
+from ankle to hip joint is met by the leg's swivel ψ about it, where foot and pelvis stay: s is s(u, ψ).
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ def thigh_rows(
     joints, every = kinematics.positions, np.ones(len(own), bool)
     thighs = [_unit(joints[:, leg.lower] - joints[:, leg.upper]) for leg in legs]
     leans = [
-        _leans(kinematics, character, leg, leg.upper, thigh, own, every, None if earlier is None else earlier[1][s])
+        _leans(
+            kinematics, character, leg, leg.upper, thigh, own, every, None if earlier is None else earlier[1][s], True
+        )
         for s, (leg, thigh) in enumerate(zip(legs, thighs))
     ]
     return _lean_rows(thighs, leans)
@@ -199,13 +202,14 @@ def _room(character: Character, joint: int, local: NDArray, own: NDArray) -> tup
 
 def _leans(
     kinematics: Kinematics, character: Character, leg: Limb, joint: int, bone: NDArray, own: Motion, asked: NDArray,
-    earlier: NDArray | None,
+    earlier: NDArray | None, swivels: bool = False,
 ) -> tuple[NDArray, NDArray]:  # fmt: skip
     """Return unit axes (F, 3) across a joint's unit bone (F, 3), and by how much (F,) it must turn about them at least.
 
     All limits that are broken count, as far as they are, or else the nearest one. −∞ where none is nearly broken and no
     row was finite before (earlier, (F,)), where nothing may be asked (asked, (F,) bool), and where they give way to a
-    turn about the line from hip joint to ankle rather than to one across it.
+    turn about the line from hip joint to ankle rather than to one across it, or, of a leg that swivels about that line
+    (swivels), to a turn about the bone itself.
     """
     axes, angles = np.zeros((len(own), 3)), np.full(len(own), -np.inf)
     if character.limits is None:
@@ -225,14 +229,15 @@ def _leans(
     shares = signs[rows] * np.where(size[rows, None] > 0.0, shares, nearest)
     slopes = (shares[:, :, None] * anatomical_turn_derivatives(character, joint, now[rows])).sum(axis=1)
     slopes = rotation.rotate(kinematics.rotations[rows, int(character.skeleton.parents[joint])], slopes)
-    # a leg turns about axes across the line from its hip joint to its ankle: a bone beside that line twists with it
     unit, line = bone[rows], _unit(kinematics.positions[rows, leg.upper] - kinematics.positions[rows, leg.end])
-    twist = (slopes * line).sum(axis=1)
-    slopes = slopes - twist[:, None] * line
-    gain = (slopes**2).sum(axis=1)
+    lost = (slopes * (unit if swivels else line)).sum(axis=1) ** 2
+    if not swivels:
+        # a leg turns about axes across the line from its hip joint to its ankle: a bone beside it twists with it
+        slopes = slopes - (slopes * line).sum(axis=1)[:, None] * line
     across = slopes - (slopes * unit).sum(axis=1)[:, None] * unit
     steep = np.linalg.norm(across, axis=1)
-    leaning = (gain > LEAST_SHARE * twist**2) & (steep > 1e-6)
+    gain = steep**2 if swivels else (slopes**2).sum(axis=1)
+    leaning = (gain > LEAST_SHARE * lost) & (steep > 1e-6)
     rows = rows[leaning]
     axes[rows], angles[rows] = -across[leaning] / steep[leaning, None], most[rows] * (steep / gain)[leaning]
     return axes, angles

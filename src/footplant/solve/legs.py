@@ -3,10 +3,11 @@
 Unknowns of each frame are displacements from a reference motion: of the hips h, of the left and right ankle c_s, a turn
 θ of the pelvis that raises and advances one hip joint and lowers and draws back the other, h_s = h ± half the hips'
 width turned, a slack κ_s of each knee, by which it is flexed more than in the reference, and, where hands
-are planted or the trunk would be in the ground, a pitch φ of pelvis and trunk about the line of the hip joints. L: the
-mean leg length.
+are planted or the trunk would be in the ground, a pitch φ of pelvis and trunk about the line of the hip joints, and,
+where a hip joint breaks its limits, a swivel ψ_s of each leg about the line from its ankle to its hip joint, which
+moves neither. L: the mean leg length.
 
-    minimise   Σ_t ε|h|² / L² + Σ_s |h_s − c_s|² / ℓ_s² + p|θ|² + q φ² + w Σ_s κ_s²
+    minimise   Σ_t ε|h|² / L² + Σ_s |h_s − c_s|² / ℓ_s² + p|θ|² + q φ² + w Σ_s κ_s² + r Σ_s ψ_s²
                + on each unknown v·(g (τf)⁴|D²|² + 2(τf)²|D¹|²)
     subject to c_s = its place where the foot is planted,
                |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
@@ -72,6 +73,13 @@ class LegSettings:
     pitch_time: float = 0.16
     """τ of the pitch, seconds. With 0.08 and 0.16, crawls on Blubby jerk 4.8 and 3.7, and 1.16 and 1.02 times as much
     as their sources; the skin of two acrobats on a knight is 53 and 35, and 8 and 22 mm below the floor."""
+    swivel: float = 1.0
+    """r, per square radian: cost of turning a leg about the line from ankle to hip joint. Without such turns, with 4
+    and with 1, the thigh of a capture that squats and kneels (111_03) ends 4.8°, 2.0° and 0.7° farther beyond its
+    limits than the source's on a mannequin, and 8.2°, 2.6° and 2.3° on a child."""
+    swivel_time: float = 0.16
+    """τ of the swivels, seconds. With 0.08 and 0.16 (r = 0.3, and rows that asked for leans by some other angles), that
+    of the child ends 3.4° and 2.2° beyond."""
     folded: float = 0.5
     """Share of L; a displacement turns the line of a leg from hip joint to ankle by its size over that line's length,
     which counts as no less. With 1 (all displacements alike), 0.5 and 0.32, thighs of 22 pairs are off by 2.67°, 2.38°
@@ -201,14 +209,16 @@ class LegSolution:
     missed: float
     """Metres; largest distance of an ankle from its place: 0 unless out of reach."""
     unknowns: tuple[NDArray, NDArray, NDArray] | None = None
-    """Unknowns (F, 14), slopes (2, F) and common displacement (3,), with which a similar problem may start."""
+    """Unknowns (F, 16), slopes (2, F) and common displacement (3,), with which a similar problem may start."""
     reference: _LegReference | None = None
     """What such a problem need not find anew."""
 
     @property
     def pitches(self) -> NDArray:
         """Return how far the trunk is pitched (F,), radians."""
-        return np.zeros(len(self.motion)) if self.unknowns is None else self.unknowns[0][:, -1]
+        from footplant.solve import _legs as kernel
+
+        return np.zeros(len(self.motion)) if self.unknowns is None else self.unknowns[0][:, kernel.PITCH]
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,7 +416,8 @@ def solve_legs(
     weights = _weights(settings, float(reference.bones.sum(axis=2).mean()), width, fps)
     slopes, held = np.zeros((2, frames)), _held_arms(kinematics, character, legs, hands, shift, settings)
     may_pitch = high is not None or bool(held[0].any())
-    room = kernel.new_room(planted, may_pitch)
+    may_swivel = len(lean) > kernel.THIGH and lean[kernel.THIGH] is not None
+    room = kernel.new_room(planted, may_pitch, may_swivel)
     asked_for = high is not None or dynamics is not None or any(rows is not None for rows in lean)
     if not asked_for and not planted.any() and not hands and (signed > -settings.softness).all():
         lowest = np.array([foot.lowest(own) - own[:, 1] for foot, own in zip(feet, ankles)])
@@ -475,7 +486,7 @@ def solve_legs(
         hips = x[:, :3] + shift + (1.0 - 2.0 * s) * turned
         worst = kernel.pose(
             table, motion.skeleton.parents, positions, kinematics.rotations, reference.planes[s], turns, hips, goals,
-            np.array(foot.rotations), np.empty(rotations.shape[1:]), rotations,
+            np.array(x[:, kernel.SWIVEL + s]), np.array(foot.rotations), np.empty(rotations.shape[1:]), rotations,
         )  # fmt: skip
         missed = max(missed, worst)
     solved = motion.like(root, rotation.unroll(rotations), motion.offsets)
@@ -606,17 +617,24 @@ def _weights(settings: LegSettings, length: float, width: float, fps: float):
     from footplant.solve import _legs as kernel
 
     direction = 1.0 / length**2
-    counts = [3, 6, 2, 2, 1]
-    own = np.repeat([direction, direction, settings.turn / width**2, settings.knee, settings.pitch], counts)
-    own_times = settings.hips_time, settings.ankle_time, settings.hips_time, settings.knee_time, settings.pitch_time
+    counts = [3, 6, 2, 2, 1, 2]
+    own = np.repeat(
+        [direction, direction, settings.turn / width**2, settings.knee, settings.pitch, settings.swivel], counts
+    )
+    own_times = (
+        settings.hips_time, settings.ankle_time, settings.hips_time, settings.knee_time, settings.pitch_time,
+        settings.swivel_time,
+    )  # fmt: skip
     seconds = np.repeat(own_times, counts)
     least = settings.least_frames
-    times = np.maximum(seconds * fps, np.repeat([least, least, least, settings.least_knee_frames, least], counts))
+    times = np.maximum(
+        seconds * fps, np.repeat([least, least, least, settings.least_knee_frames, least, least], counts)
+    )
     pull, push, bound = (direction * force for force in (2.0 * settings.arm_pull, settings.legs_push, settings.push))
     hips, bend, speed = settings.hips * direction, own * times**4, 2.0 * own * times**2
     return kernel.Weights(
-        direction, settings.folded**2, hips, settings.turn, settings.pitch, settings.knee, pull, push, bound, bend,
-        speed,
+        direction, settings.folded**2, hips, settings.turn, settings.pitch, settings.swivel, settings.knee, pull, push,
+        bound, bend, speed,
     )  # fmt: skip
 
 
