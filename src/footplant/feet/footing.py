@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,10 +210,28 @@ def sole_samples(step: Step, places: Places, target: Character, ahead: NDArray |
 def support_of(heights: NDArray, samples: NDArray, target: Character) -> Iterator[tuple[str, NDArray, NDArray]]:
     """Yield what ground may support of a foot, best first: its name, the samples inside it, and where it does (W,).
 
-    heights: (W, S) of the ground along a foot's samples (S, 2), metres.
+    heights: (W, S) of the ground along a foot's samples (S, 2), metres. A place counts for the best that it offers.
     """
-    for support, inside, under in kinds_of_support(target):
-        yield support, inside, supports(heights, samples, inside, under, target)
+    found, _ = first_support(heights[None], samples, target)
+    for number, (support, inside, _) in enumerate(kinds_of_support(target)):
+        yield support, inside, found == number
+
+
+def first_support(heights: NDArray, samples: NDArray, target: Character) -> tuple[NDArray, NDArray]:
+    """Return which of `kinds_of_support` each place offers first (W,), −1 for none, and the height of its ground (W,).
+
+    heights: (R, W, S) of the ground along R lines of a foot's samples (S, 2), metres: its middle, and others beside it,
+    which all must be supported. They must lie on a line over the samples inside a kind, and not above that line over
+    those that are to be clear.
+    """
+    from footplant.feet._footing import support_kinds
+
+    _, inside, under = zip(*kinds_of_support(target))
+    kinds, level = np.empty(heights.shape[1], np.int64), np.empty(heights.shape[1])
+    along = np.linalg.norm(samples - samples[0], axis=1)
+    limits = (FOOTING_SETTINGS.unevenness * target.height, FOOTING_SETTINGS.steepest)
+    support_kinds(np.array(heights, float, order="C"), along, np.array(inside), np.array(under), limits, kinds, level)
+    return kinds, level
 
 
 def kinds_of_support(target: Character) -> Iterator[tuple[str, NDArray, NDArray]]:
@@ -227,6 +246,7 @@ def kinds_of_support(target: Character) -> Iterator[tuple[str, NDArray, NDArray]
         yield support, inside, under
 
 
+@lru_cache(maxsize=16)
 def share_on_tread(character: Character) -> float:
     """Return which share of a character's sole is on a tread, from its heel on, where its toes overhang the nose."""
     shares = [foot_length(character, side) / max(sole_length(character, side), 1e-9) for side in ("left", "right")]
@@ -238,22 +258,6 @@ def _tangent(place: NDArray, ground: Ground) -> Plane:
     x, y, z = (float(value) for value in _on_ground(place, ground, 0.0))
     nx, ny, nz = (float(value) for value in normal_of(ground, place[None, ::2])[0])
     return Plane((x, y, z), (nx, ny, nz))
-
-
-def supports(heights: NDArray, samples: NDArray, inside: NDArray, under: NDArray, target: Character) -> NDArray:
-    """Return (W,) bool: whether ground heights (W, S) along a foot's samples (S, 2) support it.
-
-    They must lie on a line over the samples `inside`, and not above that line over the samples `under`.
-    """
-    tolerance = FOOTING_SETTINGS.unevenness * target.height
-    along = np.linalg.norm(samples - samples[0], axis=1)
-    centered = along - along[inside].mean()
-    spread = float(centered[inside] @ centered[inside])
-    residual = heights - heights[:, inside].mean(axis=1, keepdims=True)
-    slopes = residual[:, inside] @ centered[inside] / spread if spread > 1e-12 else np.zeros(len(heights))
-    residual = residual - slopes[:, None] * centered
-    even = np.abs(residual[:, inside]).max(axis=1) < tolerance
-    return even & (residual[:, under].max(axis=1) < tolerance) & (np.abs(slopes) < FOOTING_SETTINGS.steepest)
 
 
 def sole_length(character: Character, side: str) -> float:

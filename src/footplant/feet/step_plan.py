@@ -40,13 +40,12 @@ from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground
 from footplant.curves import Curve
 from footplant.feet.footing import (
-    FOOTING_SETTINGS,
     SAMPLES,
     WHOLE,
+    first_support,
     kinds_of_support,
     share_on_tread,
     sole_samples,
-    supports,
 )
 from footplant.feet.path_mapping import PathMapping
 from footplant.feet.steps import Places, Step, foot_length
@@ -304,7 +303,7 @@ def plan_steps(
     edge = float(edges[edges <= settings.reach * leg].max(initial=0.0) if flanked else edges.max())
     rise = max((settings.running_rise if _runs(contacts, steps) else settings.rise) * leg, edge)
     drop = settings.edge * character.height
-    chosen = _cheapest(costs[order], above[order], heights[order], at[order], grid, leg, rise, drop)
+    chosen = cheapest_places(costs[order], above[order], heights[order], at[order], grid, leg, rise, drop)
     offsets, aside, climbs, slower = (np.zeros(n) for n in (len(whole), len(whole), len(whole), len(motion)))
     offsets[order], aside[order], slower[:] = grid[chosen] - at[order], beside[order, chosen], 1.0
     height = heights[order, chosen]
@@ -482,7 +481,7 @@ def _supports(
         soles, left = to[:, None] + np.stack([x, z], axis=2), direction(headings + 0.5 * np.pi)[:, None]
         half = settings.half_width * float(np.linalg.norm(line[WHOLE][-1] - line[WHOLE][0]))
         beside = (asides[:, None] + half * rims)[..., None, None, None] * left
-        cost, before, level = _support_costs(ground.height(soles + beside), line, character)
+        cost, before, level = support_costs(ground.height(soles + beside), line, character)
         costs[:, part], above[:, part] = np.maximum(costs[:, part], cost), np.maximum(above[:, part], before)
         if number == firmest[part]:
             heights[:, part] = level
@@ -495,7 +494,7 @@ def _supports(
     return costs, above, heights, at, grid, asides[best[0]]
 
 
-def _support_costs(heights: NDArray, line: NDArray, character: Character) -> tuple[NDArray, NDArray, NDArray]:
+def support_costs(heights: NDArray, line: NDArray, character: Character) -> tuple[NDArray, NDArray, NDArray]:
     """Return u, u before a step down and the height of the supported ground (D, K).
 
     heights: (D, R, K, S) along a foot's samples (S, 2), and along lines beside them, which all must be supported.
@@ -503,20 +502,11 @@ def _support_costs(heights: NDArray, line: NDArray, character: Character) -> tup
     places, samples = heights.shape[::2], heights.shape[3]
     lines = np.moveaxis(heights, 1, 0).reshape(heights.shape[1], -1, samples)
     middle = lines[len(lines) // 2]
-    costs, level = np.full(len(middle), UNSUPPORTED), middle.max(axis=1)
-    before, even = np.array(costs), FOOTING_SETTINGS.unevenness * character.height
-    left = np.arange(len(middle))
-    for number, (support, inside, under) in enumerate(kinds_of_support(character)):
-        found = left
-        for own in lines:
-            found = found[supports(own[found], line, inside, under, character)]
-        found = found[np.ptp(lines[:, found][..., inside].mean(axis=2), axis=0) < even]
-        costs[found] = SUPPORT_COSTS[support] + CLEARANCE_COST * number
-        before[found] = SUPPORT_COSTS[support]
-        level[found] = middle[found][:, inside].mean(axis=1)
-        left = left[costs[left] == UNSUPPORTED]
-        if not len(left):
-            break
+    kinds, level = first_support(lines, line, character)
+    # the last row: none
+    own = np.array([*(SUPPORT_COSTS[name] for name, *_ in kinds_of_support(character)), UNSUPPORTED])
+    before = own[kinds]
+    costs = before + np.where(kinds < 0, 0.0, CLEARANCE_COST * kinds)
     share = share_on_tread(character)
     lower = (middle < level[:, None] - STEP_PLAN_SETTINGS.edge * character.height) & (share <= SAMPLES)
     nose = np.where(lower.any(axis=1), SAMPLES[lower.argmax(axis=1)], SAMPLES[-1])
@@ -524,7 +514,7 @@ def _support_costs(heights: NDArray, line: NDArray, character: Character) -> tup
     return costs.reshape(places), before.reshape(places), level.reshape(places)
 
 
-def _cheapest(
+def cheapest_places(
     costs: NDArray, above: NDArray, heights: NDArray, at: NDArray, grid: NDArray, leg: float, rise: float, drop: float
 ) -> NDArray:  # fmt: skip
     """Return the chosen place (N,) of each step, by dynamic programming over places (K,).
