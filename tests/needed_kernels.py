@@ -43,6 +43,7 @@ COMMANDS = (
     "graph clips -o graph.json",
     'drive set:samples --script "walk 1s, run 1s left" -o driven.glb',
     'drive set:samples --script "stand 1s, step @.1:.4, walk 2s right, kick, run 2s" --ground noise:3 -o hilly.bvh',
+    'drive set:samples --script "walk 3s" --ground stairs:0.17:0.3 -o climbed.bvh',
     'drive set:samples --script "walk 2s" --ground part:2:3:1+moving:deck:8:5 -o aboard.bvh',
     "compare walk.bvh --to sample:short --keep-footsteps -o compare.png",
     "puppet --bench --actors 2 --seconds 1",

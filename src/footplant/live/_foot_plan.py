@@ -40,8 +40,11 @@ ROLL, TOE_START, TURN_SHOWN, TURN_RATE = 0, 1, 2, 3
 # before; the middle of the marks from which it was lifted last
 SHIFT, SPEED, SHOWN, STOOD = 3, 4, 5, 7
 # columns of `FootState.levels`, metres: ground at the last and at the next stance, height that a swing is lifted, by
-# how much the body has to be lowered at its landing, and while its heel is down; and the seconds until then
-BEFORE, AFTER, LIFT, NEED, STANCE_NEED, NEEDED_IN = 0, 1, 2, 3, 4, 5
+# how much the body has to be lowered at its landing, and while its heel is down; and the seconds until then; how far a
+# swing is moved aside from its path, x and z; and the rows of `BUMPS` by which it is lifted, and moved aside
+BEFORE, AFTER, LIFT, NEED, STANCE_NEED, NEEDED_IN, ASIDE_X, ASIDE_Z, LIFTED, MOVED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+BUMPS = np.array([[2, 2], [2, 3], [2, 4], [3, 2], [4, 2], [3, 5], [5, 3]], np.float64)
+"""Powers (p, q) of u and 1 − u of the bumps by which a swing is lifted: highest at p / (p + q), nothing at its ends."""
 # entries of `FootState.body`: metres and metres per second by which the body is raised with the ground, and lowered;
 # metres, the lowest and the highest ground under hands that carry it (`NO_HANDS`: none do); radians and radians per
 # second, the climb that it leans into, and what that follows; metres by which it has to be lowered for hands, smoothly,
@@ -80,6 +83,12 @@ SOFT = 0.985
 """Fraction of the leg's length from which the body is lowered, smoothly."""
 SLACK = 0.01
 """Metres by which a leg may be longer than in the blended motion before the body is lowered."""
+STRIDE_HALF_LIFE = 0.12
+"""Seconds; half-life of the critically damped spring by which the scale of strides follows what is planned: it has
+settled by the end of a swing. No experiment is on record."""
+STEEPEST_GROUND = 2.0
+"""Rise over run beyond which ground is an edge, not a slope, for a foot that lands beside its place. Feet are
+planted on ground of up to half of that (`feet.footing`)."""
 STEEPEST = 0.95
 """Radians by which a heel is raised about the ball of its foot so that the leg reaches."""
 RAISED = 0.5
@@ -157,7 +166,7 @@ class FootState(NamedTuple):
     places: np.ndarray
     """(2, 8, 3)"""
     levels: np.ndarray
-    """(2, 6)"""
+    """(2, 10)"""
     body: np.ndarray
     """(10,)"""
 
@@ -224,6 +233,8 @@ class Requests(NamedTuple):
     """Seconds of a transition."""
     aim: np.ndarray
     """(A, 5) start and length, seconds; x, z, metres, and radians by which the root is moved over that time."""
+    stride: np.ndarray
+    """(3,) scale of strides, its rate per second, and what it follows; changed as time goes on."""
 
 
 @jit
@@ -257,7 +268,7 @@ def _surface_at(ground, s, x, z):
         height, _, _ = field_at(heights, x0, z0, spacing, kind, lx, lz)
         off = (height - ly) / up
         y += off
-        if abs(off) < 1e-9:
+        if abs(off) < 1e-9 or (qx == 0.0 and qz == 0.0):
             break
     return outline[0] != TRAVELS or _within(outline, lx, lz), y
 
@@ -284,6 +295,13 @@ def ground_at(ground, x, z):
 
 
 @jit
+def heights_at(ground, places, out):
+    """Write the heights of the ground (N,) at places (N, 2)."""
+    for n in range(places.shape[0]):
+        out[n] = ground_at(ground, places[n, 0], places[n, 1])
+
+
+@jit
 def quintic(coefficients, tau):
     """Return a polynomial of degree five and its first two derivatives; coefficients (6,), lowest first."""
     c = coefficients
@@ -291,6 +309,21 @@ def quintic(coefficients, tau):
     first = c[1] + tau * (2 * c[2] + tau * (3 * c[3] + tau * (4 * c[4] + tau * 5 * c[5])))
     second = 2 * c[2] + tau * (6 * c[3] + tau * (12 * c[4] + tau * 20 * c[5]))
     return value, first, second
+
+
+@jit
+def bump(row, u):
+    """Return u^p (1 − u)^q, divided by its largest value, and its first two derivatives; p, q: a row of `BUMPS`."""
+    if row == 0:
+        v = 1.0 - u
+        return 16.0 * u * u * v * v, 32.0 * u * v * (1.0 - 2.0 * u), 32.0 * (1.0 - 6.0 * u + 6.0 * u * u)
+    p, q = BUMPS[row, 0], BUMPS[row, 1]
+    v, most = 1.0 - u, (p / (p + q)) ** p * (q / (p + q)) ** q
+    value = u**p * v**q
+    first = u ** (p - 1.0) * v ** (q - 1.0) * (p * v - q * u)
+    second = p * (p - 1.0) * u ** (p - 2.0) * v**q - 2.0 * p * q * u ** (p - 1.0) * v ** (q - 1.0)
+    second += q * (q - 1.0) * u**p * v ** (q - 2.0)
+    return value / most, first / most, second / most
 
 
 @jit
@@ -323,12 +356,39 @@ def aim_root(aim, now, seconds, numbers):
 
 
 @jit
+def scale_stride(tables, stride, seconds, before, numbers, root, pose, scratch):
+    """Scale the way of the root since `before` (x, z), and how far its feet are ahead of it or behind, in one frame.
+
+    So planted feet of the blended motion stay where they are under a body that travels less, or more. root (1, 3) and
+    pose (1, J, 4) are changed in place.
+    """
+    if stride[0] == 1.0 and stride[1] == 0.0 and stride[2] == 1.0:
+        return
+    spring(stride, 0, stride[2], STRIDE_HALF_LIFE, seconds)
+    if stride[2] == 1.0 and abs(stride[0] - 1.0) < 1e-4 and abs(stride[1]) < 1e-3:
+        stride[0], stride[1] = 1.0, 0.0
+    more = stride[0] - 1.0
+    dx, dz = more * (numbers[X] - before[0]), more * (numbers[Z] - before[1])
+    numbers[X] += dx
+    numbers[Z] += dz
+    root[0, 0] += dx
+    root[0, 2] += dz
+    forward(tables.parents, tables.offsets, root, pose, scratch.positions, scratch.turns)
+    ahead_x, ahead_z = math.sin(numbers[FACING]), math.cos(numbers[FACING])
+    for foot in range(2):
+        ankle = scratch.positions[0, tables.legs[foot, 2]]
+        ahead = more * ((ankle[0] - numbers[X]) * ahead_x + (ankle[2] - numbers[Z]) * ahead_z)
+        goal = (ankle[0] + ahead * ahead_x, ankle[1], ankle[2] + ahead * ahead_z)
+        _place_leg(tables, foot, goal, (1.0, 0.0, 0.0, 0.0), pose, scratch)
+
+
+@jit
 def look_ahead(tables, feet, requests, now, interval, playback, work, track):
     """Predict the blended feet, without corrections, if nothing else is requested.
 
-    playback: copies, changed in place. work: (old weights, blend scratch, root (1, 3), pose (1, J, 4), foot scratch).
-    track (N, 2, 24): for each time now + n·interval and foot: heel, ball, toe tip, ankle, hip (3 each), rotations of
-    foot and toes (4 each), and which points are planted (bits: heel 1, ball 2).
+    playback, requests.stride: copies, changed in place. work: (old weights, blend scratch, root (1, 3), pose
+    (1, J, 4), foot scratch). track (N, 2, 24): for each time now + n·interval and foot: heel, ball, toe tip, ankle, hip
+    (3 each), rotations of foot and toes (4 each), and which points are planted (bits: heel 1, ball 2).
     """
     old, scratch, root, pose, foot_scratch = work
     for n in range(track.shape[0]):
@@ -339,7 +399,9 @@ def look_ahead(tables, feet, requests, now, interval, playback, work, track):
         )
         seconds = interval if n > 0 else 0.0
         aim_root(requests.aim, time, seconds, playback.numbers)
+        before = (playback.numbers[X], playback.numbers[Z])
         advance(tables, seconds, steer, old, playback, scratch, root[0], pose[0])
+        scale_stride(feet, requests.stride, seconds, before, playback.numbers, root, pose, foot_scratch)
         forward(feet.parents, feet.offsets, root, pose, foot_scratch.positions, foot_scratch.turns)
         positions, turns = foot_scratch.positions, foot_scratch.turns
         for foot in range(2):
@@ -397,7 +459,9 @@ def show_frame(motions, characters, ground, requests, step, playback, state, wor
         requests.targets, requests.starts, requests.steers, requests.count, step.now, requests.fade, playback.weights
     )
     aim_root(requests.aim, step.now, step.seconds, playback.numbers)
+    before = (playback.numbers[X], playback.numbers[Z])
     advance(motions, step.seconds, steer, old, playback, blend_scratch, root[0], pose[0])
+    scale_stride(tables, requests.stride, step.seconds, before, playback.numbers, root, pose, foot_scratch)
     lean_body(tables, lean, ground, step, state, root, pose, foot_scratch)
     return pose_feet(tables, ground, step, state, root, pose, foot_scratch)
 
@@ -641,9 +705,16 @@ def _swing(tables, ground, step, foot, state, scratch):
     for k in range(3):
         value, speed, _ = quintic(state.path[foot, k], tau)
         places[SHIFT, k], places[SPEED, k] = value, speed
-    lift = state.levels[foot, LIFT]
-    places[SHIFT, 1] += lift * 16.0 * u * u * (1.0 - u) * (1.0 - u)
-    places[SPEED, 1] += lift * 32.0 * u * (1.0 - u) * (1.0 - 2.0 * u) / max(times[LENGTH], 1e-9)
+    levels = state.levels[foot]
+    value, speed, _ = bump(int(levels[LIFTED]), u)
+    places[SHIFT, 1] += levels[LIFT] * value
+    places[SPEED, 1] += levels[LIFT] * speed / max(times[LENGTH], 1e-9)
+    if levels[MOVED] > 0.0:
+        value, speed, _ = bump(int(levels[MOVED]), u)
+        places[SHIFT, 0] += levels[ASIDE_X] * value
+        places[SHIFT, 2] += levels[ASIDE_Z] * value
+        places[SPEED, 0] += levels[ASIDE_X] * speed / max(times[LENGTH], 1e-9)
+        places[SPEED, 2] += levels[ASIDE_Z] * speed / max(times[LENGTH], 1e-9)
     vectors = state.vectors[foot]
     for k in range(3):
         vectors[TURN_SHOWN, k], vectors[TURN_RATE, k], _ = quintic(state.path[foot, 3 + k], tau)
@@ -667,11 +738,13 @@ def _swing(tables, ground, step, foot, state, scratch):
     px, _, pz = _point(tables, foot, anchor, scratch)
     dx, dz = px - places[anchor, 0], pz - places[anchor, 2]
     for p in range(3):
-        # on the ground there, or as far above it as where it was to land
-        places[p, 1] -= ground_at(ground, places[p, 0], places[p, 2])
+        # on the ground there, or as far above it as where it was to land, but for edges that it reaches over
+        before = ground_at(ground, places[p, 0], places[p, 2])
         places[p, 0] += dx
         places[p, 2] += dz
-        places[p, 1] += ground_at(ground, places[p, 0], places[p, 2])
+        higher = ground_at(ground, places[p, 0], places[p, 2]) - before
+        if abs(higher) <= STEEPEST_GROUND * math.hypot(dx, dz):
+            places[p, 1] += higher
     if anchor == 1:
         # toes lie on the ground before a foot that lands on its ball is flat
         flags[TOES] = 1
@@ -1182,7 +1255,7 @@ def foot_states():
     """Return a state for compilation."""
     return FootState(
         np.zeros((2, 8), np.int64), np.zeros((2, 10)), np.zeros((2, 6, 6)), np.ones((2, 4, 4)), np.zeros((2, 4, 3)),
-        np.zeros((2, 8, 3)), np.zeros((2, 6)), no_hands(),
+        np.zeros((2, 8, 3)), np.zeros((2, 10)), no_hands(),
     )  # fmt: skip
 
 
@@ -1245,7 +1318,7 @@ def _ahead_arguments():
     )  # fmt: skip
     playback = Playback(np.ones(1), np.zeros(5), np.zeros(1), np.zeros(4))
     scratch = BlendScratch(np.ones((1, 4, 4)), np.ones((1, 4)), np.zeros(4), np.zeros(36))
-    requests = Requests(np.zeros(1, np.int64), np.zeros(1), np.zeros(1), 1, 1.0, np.zeros((1, 5)))
+    requests = Requests(np.zeros(1, np.int64), np.zeros(1), np.zeros(1), 1, 1.0, np.zeros((1, 5)), np.ones(3))
     work = (np.zeros(1), scratch, np.zeros((1, 3)), pose, _foot_scratch())
     return tables, foot_tables(), requests, 0.0, 0.02, playback, work, np.zeros((1, 2, 24))
 
@@ -1254,6 +1327,7 @@ WARMUP = {
     "pose_feet": _pose_arguments,
     "show_frame": _frame_arguments,
     "ground_at": lambda: (level_ground(), 0.0, 0.0),
+    "heights_at": lambda: (level_ground(), np.zeros((1, 2)), np.zeros(1)),
     "surface_at": lambda: (level_ground(), 0.0, 0.0),
     "look_ahead": _ahead_arguments,
     "lift": lambda: (foot_tables(), 0, 0.0, foot_states(), _foot_scratch()),

@@ -14,17 +14,24 @@ import numpy as np
 from footplant.kernels import jit
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.live._controller import ease
 from footplant.live._foot_plan import (
     AFTER,
+    ASIDE_X,
+    ASIDE_Z,
     BASE,
     BEFORE,
+    CLEAR_IN,
     DROP,
     FIRST,
+    FOLLOW,
     LANDS,
     LENGTH,
     LIFT,
+    LIFTED,
     LOWER,
     LOWEST,
+    MOVED,
     NEED,
     NEEDED_IN,
     SHIFT,
@@ -39,6 +46,7 @@ from footplant.live._foot_plan import (
     TOE_LOCAL,
     TURN_RATE,
     TURN_SHOWN,
+    bump,
     foot_states,
     foot_tables,
     ground_at,
@@ -56,6 +64,18 @@ out of reach is drawn in, the share of the curve from which a frame counts, and 
 most: more would tuck the foot up to the hip where the blended leg is bent later in the swing. In a script of 200
 requests over a set with a circling walk, feet accelerate 3.3 times as much as the gaits without that bound, 2.4 times
 at 0.15 and 2.6 times at 0.1; over three other sets it does not matter within 0.01 times from 0.1 to 0.15."""
+ANY_HEIGHT = -1e8
+"""Metres; a goal that is lower is at the height of the ground."""
+LIFTING, HELD_BACK, AHEAD = 5, (5, 2), (6, 4)
+"""How many of the first rows of `BUMPS` lift a foot, and those by which it is held back, and goes ahead. With the
+symmetric one alone, a foot that steps down did not get past the nose: it was pushed up there within a frame, at 500
+m/s²."""
+FOLDED, FOLDING = 0.4, 2000.0
+"""Leg lengths that an ankle keeps from its hip joint, unless it is nearer as it is blended, and metres per second
+squared that count as much as a metre less. At 0, feet of runs up stairs were lifted up to the hip, and jumped there at
+up to 900 m/s²."""
+ASIDE, ASIDES = 0.02, 8
+"""Metres by which, and how often, a swing over an edge is moved on along its way, or held back, at most."""
 SAMPLES = 13
 """Times at which the acceleration of a path is taken."""
 
@@ -91,6 +111,8 @@ class PlanLimits(NamedTuple):
     far: float
     hardly: float
     returns: float
+    drop: float
+    uneven: float
     """Metres."""
     left_leg: float
     right_leg: float
@@ -120,6 +142,8 @@ class PlanScratch(NamedTuple):
     turned: np.ndarray
     """(3, 3)"""
     path: np.ndarray
+    """(3, 6)"""
+    turn_path: np.ndarray
     """(3, 6)"""
     tried: Landing
     best: Landing
@@ -218,7 +242,7 @@ def plan_swing(feet, limits, ground, request, aims, state, track, scratch):
         # planned anew in the middle of a swing
         levels[BEFORE] += smoother((now - times[START]) / times[LENGTH]) * (levels[AFTER] - levels[BEFORE])
     last = own.shape[0] - 1
-    levels[LIFT] = levels[NEED] = 0.0
+    levels[LIFT] = levels[NEED] = levels[ASIDE_X] = levels[ASIDE_Z] = levels[LIFTED] = levels[MOVED] = 0.0
     landing = -1
     if via[0] < 0.0:
         landing = _find_landing(feet, limits, ground, (foot, now, stepping), goal, state, own, scratch)
@@ -247,7 +271,11 @@ def plan_swing(feet, limits, ground, request, aims, state, track, scratch):
         levels[NEED] = best.need[0]
         fit_path(start, best.end, seconds, scratch.path)
         _stay_within(limits, foot, state, own, landing, scratch.path)
-        levels[LIFT] = _clearance(limits, ground, own, scratch.path, landing, stepping)
+        if _meets(limits, landing, goal) and goal[1] > ANY_HEIGHT:
+            turns = (turned, best.turn, scratch.turn_path)
+            _pass_edges(limits, ground, (foot, landing), state, own, scratch.path, turns)
+        else:
+            levels[LIFT] = _clearance(limits, ground, own, scratch.path, landing, stepping)
     times[START], times[LENGTH] = now, seconds
     for k in range(3):
         for n in range(6):
@@ -267,11 +295,14 @@ def _meets(limits, landing, goal):
 
 @jit
 def beyond(feet, limits, ground, request, goal, state, track, scratch):
-    """Return by how many metres a goal is out of the leg's reach; request: (foot, frame of the landing)."""
+    """Return by how many metres a goal is out of the leg's reach, and how many the body has to be lowered for it.
+
+    request: (foot, frame of the landing).
+    """
     foot, k = request
     own = track[:, foot]
     dx, dz = _land_on(feet, limits, ground, foot, k, _place_of(own[k], goal), state, own, scratch)
-    return math.hypot(dx, dz)
+    return math.hypot(dx, dz), scratch.tried.need[0]
 
 
 @jit
@@ -309,8 +340,13 @@ def _read_start(state, foot, now, start, turned):
             _, _, start[2, k] = quintic(state.path[foot, k], tau)
             _, _, turned[2, k] = quintic(state.path[foot, 3 + k], tau)
     if inside:
-        u = tau / times[LENGTH]
-        start[2, 1] += state.levels[foot, LIFT] * 32.0 * (1.0 - 6.0 * u + 6.0 * u * u) / times[LENGTH] ** 2
+        u, levels = tau / times[LENGTH], state.levels[foot]
+        _, _, second = bump(int(levels[LIFTED]), u)
+        start[2, 1] += levels[LIFT] * second / times[LENGTH] ** 2
+        if levels[MOVED] > 0.0:
+            _, _, second = bump(int(levels[MOVED]), u)
+            start[2, 0] += levels[ASIDE_X] * second / times[LENGTH] ** 2
+            start[2, 2] += levels[ASIDE_Z] * second / times[LENGTH] ** 2
 
 
 @jit
@@ -406,7 +442,11 @@ def _land_on(feet, limits, ground, foot, k, place, state, own, scratch):
     for p in range(3):
         far = 0.0 if p == 0 else long if p == 1 else long + beyond
         marks[p, 0], marks[p, 2] = x + far * ax, z + far * az
-        marks[p, 1] = max(ground_at(ground, marks[p, 0], marks[p, 2]), least)
+        level = ground_at(ground, marks[p, 0], marks[p, 2])
+        marks[p, 1] = max(level, least)
+        if least > ANY_HEIGHT and abs(level - least) > limits.uneven:
+            # over an edge it lies on the tread
+            marks[p, 1] = least
     mark = marks[0] if anchor == HEEL else marks[1]
     rise = marks[1, 1] - marks[0, 1]
     slope = math.atan2(rise, long)
@@ -458,6 +498,10 @@ def _land_on(feet, limits, ground, foot, k, place, state, own, scratch):
     far = math.hypot(wx, wz)
     speed = min(limits.touchdown, limits.touchdown_share * far)
     wx, wz = speed * wx / max(far, 1e-9), speed * wz / max(far, 1e-9)
+    if least > ANY_HEIGHT and mark[1] < state.levels[foot, BEFORE] - limits.drop:
+        # beside a riser, it comes straight down
+        wx = wz = 0.0
+        kept *= 1.0 - moved
     end[1, 0] = kept * vx + moved * (wx - kept * vx) - vx
     end[1, 1] = kept * vy + moved * (-0.5 * speed - kept * vy) - vy
     end[1, 2] = kept * vz + moved * (wz - kept * vz) - vz
@@ -615,6 +659,127 @@ def _clearance(limits, ground, own, path, count, stepping):
     return min(wanted, limits.highest, max(limits.most * seconds * seconds / 32.0, limits.clear + deepest))
 
 
+@jit
+def _pass_edges(limits, ground, request, state, own, path, turns):
+    """Write by how much, and when, a swing is lifted and moved along its way so that its sole passes the edges.
+
+    A foot that steps up is held back until it is high enough, one that steps down goes ahead before it comes down. Of
+    all such paths that clear the ground, the one with the least acceleration is taken that does not fold the leg.
+    request: (foot, frame of the landing). turns: rotation vector of the foot's correction at the start and at the end
+    (3, 3) each, and work space for its path.
+    """
+    foot, count = request
+    levels, base = state.levels[foot], state.body[BASE]
+    seconds, climb = count * limits.interval, 0.5 * (levels[AFTER] - levels[BEFORE])
+    length = limits.left_leg if foot == 0 else limits.right_leg
+    fit_path(turns[0], turns[1], seconds, turns[2])
+    soles, lifts = np.empty((count, 5, 3)), np.empty(LIFTING)
+    _place_soles(own, path, turns[2], limits.interval, count, soles)
+    dx = own[count, ANKLE] + quintic(path[0], seconds)[0] - own[0, ANKLE] - path[0, 0]
+    dz = own[count, ANKLE + 2] + quintic(path[2], seconds)[0] - own[0, ANKLE + 2] - path[2, 0]
+    far = math.hypot(dx, dz)
+    dx, dz = (dx / far, dz / far) if far > 1e-6 else (0.0, 0.0)
+    least = 1e300
+    for n in range(-ASIDES, ASIDES + 1):
+        ax, az = n * ASIDE * dx, n * ASIDE * dz
+        if n != 0 and far <= 1e-6:
+            continue
+        for late in range(1 if n == 0 else 2):
+            moved = 0 if n == 0 else HELD_BACK[late] if n < 0 else AHEAD[late]
+            _lifts_over(limits, ground, soles, own, count, (ax, az, moved), lifts)
+            for row in range(LIFTING):
+                lift = min(lifts[row], limits.highest)
+                bumps = (ax, az, moved, row, lift)
+                # what would have to be lifted more than it can be counts in full
+                strong = _bumped(path, seconds, (ax, az, moved, row), lifts[row])
+                strong += FOLDING * _folded(own, path, count, limits.interval, bumps, (length, base, climb))
+                if strong < least:
+                    least = strong
+                    levels[LIFT], levels[LIFTED], levels[MOVED] = lift, row, moved
+                    levels[ASIDE_X], levels[ASIDE_Z] = ax, az
+
+
+@jit
+def _place_soles(own, path, turn_path, interval, count, soles):
+    """Write places of the sole (N, 5, 3) along a path: heel, ball, toe tip, and half-way between them."""
+    for n in range(1, count):
+        tau = n * interval
+        qw, qx, qy, qz = exp(
+            quintic(turn_path[0], tau)[0], quintic(turn_path[1], tau)[0], quintic(turn_path[2], tau)[0]
+        )
+        for p in range(3):
+            x, y, z = rotate(
+                qw, qx, qy, qz, own[n, 3 * p] - own[n, ANKLE], own[n, 3 * p + 1] - own[n, ANKLE + 1],
+                own[n, 3 * p + 2] - own[n, ANKLE + 2],
+            )  # fmt: skip
+            soles[n, 2 * p, 0] = own[n, ANKLE] + quintic(path[0], tau)[0] + x
+            soles[n, 2 * p, 1] = own[n, ANKLE + 1] + quintic(path[1], tau)[0] + y
+            soles[n, 2 * p, 2] = own[n, ANKLE + 2] + quintic(path[2], tau)[0] + z
+        # toes that were held on the ground are still bent
+        soles[n, 4, 1] += (1.0 - ease(tau / FOLLOW)) * max(own[0, BALL + 1] - own[0, TIP + 1], 0.0)
+        for k in range(3):
+            soles[n, 1, k] = 0.5 * (soles[n, 0, k] + soles[n, 2, k])
+            soles[n, 3, k] = 0.5 * (soles[n, 2, k] + soles[n, 4, k])
+
+
+@jit
+def _lifts_over(limits, ground, soles, own, count, aside, lifts):
+    """Write by how much a path that is moved aside has to be lifted, by each of `BUMPS`, so that its sole is clear."""
+    ax, az, moved = aside
+    lifts[:] = 0.0
+    for n in range(1, count):
+        u, tau = n / count, n * limits.interval
+        ahead = bump(moved, u)[0] if moved > 0 else 0.0
+        clear = limits.clear * smoother(min(tau, (count - n) * limits.interval) / CLEAR_IN)
+        need = 0.0
+        for p in range(5):
+            under = ground_at(ground, soles[n, p, 0] + ahead * ax, soles[n, p, 2] + ahead * az)
+            need = max(need, under + clear - soles[n, p, 1])
+        if need > 0.0:
+            for row in range(LIFTING):
+                lifts[row] = max(lifts[row], need / max(bump(row, u)[0], 0.02))
+
+
+@jit
+def _folded(own, path, count, interval, bumps, leg):
+    """Return by how many metres at most a path brings the ankle nearer to the hip than it may be, `FOLDED`.
+
+    leg: its length, by how much the body is raised now, and will be more at the landing, metres.
+    """
+    ax, az, moved, row, lift = bumps
+    length, base, climb = leg
+    most = 0.0
+    for n in range(1, count):
+        u, tau, row_n = n / count, n * interval, own[n]
+        ahead = bump(moved, u)[0] if moved > 0 else 0.0
+        dx, dy, dz = row_n[ANKLE] - row_n[HIP], row_n[ANKLE + 1] - row_n[HIP + 1], row_n[ANKLE + 2] - row_n[HIP + 2]
+        least = min(FOLDED * length, math.sqrt(dx * dx + dy * dy + dz * dz))
+        dx += quintic(path[0], tau)[0] + ahead * ax
+        dy += quintic(path[1], tau)[0] + lift * bump(row, u)[0] - base - u * climb
+        dz += quintic(path[2], tau)[0] + ahead * az
+        most = max(most, least - math.sqrt(dx * dx + dy * dy + dz * dz))
+    return most
+
+
+@jit
+def _bumped(path, seconds, aside, lift):
+    """Return the largest acceleration of a path that is lifted and moved aside, metres per second squared."""
+    ax, az, moved, row = aside
+    most = 0.0
+    for n in range(SAMPLES):
+        u = n / (SAMPLES - 1)
+        _, _, x = quintic(path[0], u * seconds)
+        _, _, y = quintic(path[1], u * seconds)
+        _, _, z = quintic(path[2], u * seconds)
+        _, _, up = bump(row, u)
+        y += lift * up / seconds**2
+        if moved > 0:
+            _, _, ahead = bump(moved, u)
+            x, z = x + ax * ahead / seconds**2, z + az * ahead / seconds**2
+        most = max(most, x * x + y * y + z * z)
+    return math.sqrt(most)
+
+
 def landing_scratch() -> Landing:
     """Return work arrays of a landing."""
     return Landing(np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(5), np.zeros(1))
@@ -622,12 +787,14 @@ def landing_scratch() -> Landing:
 
 def plan_scratch() -> PlanScratch:
     """Return work arrays of a plan."""
-    return PlanScratch(np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 6)), landing_scratch(), landing_scratch())
+    return PlanScratch(
+        np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 6)), np.zeros((3, 6)), landing_scratch(), landing_scratch()
+    )
 
 
 def _limits():
     return PlanLimits(
-        0.1, 1.0, 1.0, 1.0, 1.0, 1, 1, 1, 2, 2, 1, 1, 2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.0, 2.0
+        0.1, 1.0, 1.0, 1.0, 1.0, 1, 1, 1, 2, 2, 1, 1, 2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.0, 2.0
     )
 
 

@@ -201,7 +201,7 @@ def _aim(
     controller.look_ahead(state, track)
     gap = float(np.hypot(*(target - middle(track[at, foot]))))
     goal = np.array([*task.target, choice.frame * FOOT_PLAN.interval])
-    beyond = controller.planner.beyond(state.feet, foot, track, choice.frame, state.field, goal)
+    beyond, _ = controller.planner.beyond(state.feet, foot, track, choice.frame, state.field, goal)
     if gap > AIM.limb * controller.character.height or beyond > AIM.met:
         return False
     task.effector, task.own, task.status = FEET[foot], choice.own, "planned"

@@ -21,7 +21,9 @@ from footplant.clip import Clip
 from footplant.contacts.ground import Ground
 from footplant.contacts.moving_ground import MovingGround, PartedGround
 from footplant.errors import MotionError
+from footplant.feet.footing import sole_length
 from footplant.feet.lean import lean_tables
+from footplant.feet.steps import foot_length
 from footplant.kinematics import Kinematics
 from footplant.live.aimed_steps import FEET, LOWEST, Aimed, AimedStep, follow_steps
 from footplant.live.foot_plan import BITS, FootPlanner, ground_field, has_left
@@ -29,6 +31,7 @@ from footplant.live.held_hands import HeldHand, hold_hands
 from footplant.live.motion_set import STEP, MotionSet
 from footplant.live.settings import AIM, CONTROLLER, FOOT_PLAN
 from footplant.live.tables import GAIT, Effector, Tables, build_tables, hips_lever
+from footplant.live.treads import next_tread
 from footplant.motion import Motion
 from footplant.rotation import multiply, normalize
 from footplant.skeleton import Character
@@ -80,6 +83,8 @@ class ControllerState:
     """What the feet do; see `_foot_plan`."""
     aim: NDArray
     """(A, 5) how the root is moved so that actions meet their targets; see `_foot_plan.Requests`."""
+    stride: NDArray
+    """(3,) scale of strides, its rate per second, and what it follows (`treads`); see `_foot_plan.Requests`."""
     looked: NDArray
     """(2,) seconds before which a foot without a landing in sight is not looked at again."""
     ground: Ground | None
@@ -186,6 +191,13 @@ class Controller:
             np.array([point.offset for point in points], float),
         )
         self._lean = lean_tables(tables.character)
+        self.soles = np.array(
+            [
+                [measured(tables.character, side) for measured in (sole_length, foot_length)]
+                for side in ("left", "right")
+            ]
+        )
+        """(2, 2) metres from the heels to the tips of the toes, and to the balls."""
         arms = [limb_of(tables.character, f"{side}_arm") for side in ("left", "right")]
         self.arms = self.legs._replace(
             legs=np.array([[limb.upper, limb.lower, limb.end] for limb in arms], np.int64),
@@ -268,10 +280,11 @@ class Controller:
                 np.zeros((2, 4, 4)),
                 np.zeros((2, 4, 3)),
                 np.zeros((2, 8, 3)),
-                np.zeros((2, 6)),
+                np.zeros((2, 10)),
                 foot_plan.no_hands(),
             ),
             aim=np.zeros((AIM.rows, 5)),
+            stride=np.array([1.0, 0.0, 1.0]),
             looked=np.zeros(2),
             ground=ground,
             field=field,
@@ -571,7 +584,7 @@ class Controller:
         elif has_left(state.ground, state.field, state.numbers[1:3]):
             state.field = ground_field(state.ground, state.numbers[1:3])
         requests = foot_plan.Requests(
-            state.targets, state.starts, state.steers, state.count, self.tables.fade, state.aim
+            state.targets, state.starts, state.steers, state.count, self.tables.fade, state.aim, state.stride
         )
         playback = kernel.Playback(state.weights, state.numbers, state.clocks, state.planted)
         step = foot_plan.FeetStep(state.now, seconds, state.planted, self.planner.far, self.tables.foot_acceleration)
@@ -631,10 +644,29 @@ class Controller:
             else:
                 kernel.release_toes(self.legs, foot, feet, self.foot_scratch)
             via, goal = self._via(state, foot), None if task is None else task.goal(now)
+            fitted = via is None and goal is None
+            if fitted:
+                before = state.stride[2]
+                goal = next_tread(self, state, foot, stepping=stepping)
+                if state.stride[2] != before:
+                    track = self.look_ahead(state)
+                    self._keep_landing(state, 1 - foot, track)
             meets = self._swing(state, foot, track, stepping=stepping, via=via, goal=goal)
             if task is not None:
                 task.swings = meets
         state.changed = False
+
+    def _keep_landing(self, state: ControllerState, foot: int, track: NDArray) -> None:
+        """Plan the swing of a foot anew, to where it is to land already, after the way of the body has changed."""
+        from footplant.live import _foot_plan as kernel
+
+        flags, times, marks = (array[foot] for array in (state.feet.flags, state.feet.times, state.feet.places))
+        left = float(times[kernel.START] + times[kernel.LENGTH]) - state.now
+        if not flags[kernel.SWING] or not flags[kernel.LANDS] or left < FOOT_PLAN.late:
+            return
+        middle = marks[:2].mean(axis=0)
+        kernel.release_toes(self.legs, foot, state.feet, self.foot_scratch)
+        self._swing(state, foot, track, stepping=False, via=None, goal=np.array([*middle, left]))
 
     def _swing(
         self, state: ControllerState, foot: int, track: NDArray, *, stepping: bool, via: NDArray | None,
@@ -720,10 +752,12 @@ class Controller:
         track: NDArray | None = None,
         interval: float = FOOT_PLAN.interval,
         joints: tuple | None = None,
+        stride: NDArray | None = None,
     ) -> NDArray:
         """Return the blended feet of the near future (N, 2, 24), if nothing else is requested.
 
-        joints: motions, feet and work arrays; by default those of the legs alone, which are enough for feet.
+        joints: motions, feet and work arrays; by default those of the legs alone, which are enough for feet. stride:
+        see `_foot_plan.Requests`; by default the state's.
         """
         from footplant.live import _controller as kernel
         from footplant.live import _foot_plan as foot_plan
@@ -741,7 +775,8 @@ class Controller:
                 count += 1
                 if self._kinds[motion] == GAIT and not state.weights[self._kinds == GAIT].any():
                     self._write_phase(numbers, clocks, self._entry(state.action, self.leaves(state.action)))
-        requests = foot_plan.Requests(targets, starts, steers, count, self.tables.fade, state.aim)
+        scale = (state.stride if stride is None else stride).copy()
+        requests = foot_plan.Requests(targets, starts, steers, count, self.tables.fade, state.aim, scale)
         playback = kernel.Playback(state.weights.copy(), numbers, clocks, state.planted.copy())
         track = self._track if track is None else track
         motions, feet, work = self._legs_ahead if joints is None else joints

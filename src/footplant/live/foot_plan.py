@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.contacts.ground import Ground
+from footplant.feet.footing import FOOTING_SETTINGS
+from footplant.feet.step_plan import STEP_PLAN_SETTINGS
 from footplant.geometry import Basis, HeightField, Plane
+from footplant.grounds import Stairs, direction
 from footplant.live.settings import FOOT_PLAN
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ FLAT = 1e5
 PATCH, CELL, MOVED = 4.5, 0.025, 1.0
 """Metres: half the width and the spacing of the grid to which any other ground is sampled around a character, and how
 far it may go from its centre before that is done anew. Edges of such a ground are smeared over one cell."""
+PROFILE, MOST_PROFILE = 0.001, 400_000
+"""Metres between the heights of stairs along their heading, and how many there are at most."""
 SETTLED = 1.0
 """Seconds for which the feet of a new character have stood."""
 NONE = np.full(4, -1.0)
@@ -77,6 +82,8 @@ class FootPlanner:
             far=self.far,
             hardly=FOOT_PLAN.hardly * height,
             returns=FOOT_PLAN.returns * height,
+            drop=STEP_PLAN_SETTINGS.edge * height,
+            uneven=FOOTING_SETTINGS.unevenness * height,
             left_leg=lengths[0],
             right_leg=lengths[1],
         )
@@ -94,7 +101,7 @@ class FootPlanner:
                 mark[1] = kernel.ground_at(ground, mark[0], mark[2])
             held = int(planted[2 * foot] >= 0.5) + 2 * int(planted[2 * foot + 1] >= 0.5)
             level = float(state.places[foot, :2, 1].mean())
-            state.levels[foot] = level, level, 0.0, 0.0, 0.0, 0.0
+            state.levels[foot], state.levels[foot, :2] = 0.0, level
             state.places[foot, kernel.STOOD] = state.places[foot, :2].mean(axis=0)
             state.turns[foot, kernel.TOE_LOCAL] = (1.0, 0.0, 0.0, 0.0)
             if held:
@@ -141,8 +148,11 @@ class FootPlanner:
 
     def beyond(
         self, state: FootState, foot: int, track: NDArray, frame: int, ground: GroundField, goal: NDArray
-    ) -> float:
-        """Return by how many metres a goal is out of the leg's reach when the foot lands in a predicted frame."""
+    ) -> tuple[float, float]:
+        """Return by how many metres a goal is out of the leg's reach when the foot lands in a predicted frame.
+
+        With it, how many metres the body has to be lowered for it.
+        """
         from footplant.live import _swing_plan as kernel
 
         return kernel.beyond(self.feet, self.limits, ground, (foot, frame), goal, state, track, self._scratch)
@@ -154,6 +164,8 @@ def ground_field(ground: Ground | None, place: NDArray) -> GroundField:
 
     if ground is None:
         return level_ground()
+    if isinstance(ground, Stairs):
+        return _stairs_field(ground)
     if isinstance(ground, HeightField):
         x, z = (float(value) for value in ground.origin)
         return one_surface(ground.heights, x, z, float(ground.spacing), get_args(Basis).index(ground.basis))
@@ -165,9 +177,25 @@ def ground_field(ground: Ground | None, place: NDArray) -> GroundField:
     return one_surface(heights, float(low[0] - half), float(low[1] - half), 2.0 * half / cells, 0)
 
 
+def _stairs_field(stairs: Stairs) -> GroundField:
+    """Return stairs as the kernels know them: a profile along their heading, with noses as sharp as it is fine."""
+    from footplant.live._foot_plan import one_surface
+
+    length = stairs.count * stairs.run
+    spacing = max(PROFILE, length / MOST_PROFILE)
+    along = spacing * np.arange(-1, int(length / spacing) + 3)
+    profile = np.array(stairs.height(np.array(stairs.start) + along[:, None] * direction(stairs.heading)))
+    # no lower than the stairs: a sole that is over a nose by less than that is not in it
+    profile[1:-1] = np.maximum(np.maximum(profile[:-2], profile[2:]), profile[1:-1])
+    field = one_surface(np.stack([profile, profile]), 0.0, -spacing, spacing, 0)
+    half = 0.5 * stairs.heading
+    x, z = stairs.start
+    return field._replace(poses=np.array([[x, 0.0, z, np.cos(half), 0.0, np.sin(half), 0.0]]))
+
+
 def has_left(ground: Ground | None, field: GroundField, place: NDArray, surface: int = 0) -> bool:
     """Return whether a character at a place (x, z) has left the part of a ground that was sampled for a surface."""
-    if ground is None or isinstance(ground, HeightField | Plane):
+    if ground is None or isinstance(ground, HeightField | Plane | Stairs):
         return False
     x, z, _ = field.origins[surface]
     return bool(abs(place[0] - x - PATCH) > MOVED or abs(place[1] - z - PATCH) > MOVED)

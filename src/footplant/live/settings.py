@@ -120,6 +120,51 @@ class FootPlanSettings:
 
 
 @dataclass(frozen=True)
+class TreadSettings:
+    """How steps are fitted to treads (`treads`). Chosen on `benchmarks/drive_stairs.py`."""
+
+    horizon: float = 2.0
+    """Seconds that are predicted: three or four steps of a walk."""
+    interval: float = 1.0 / 30.0
+    """Seconds between predicted frames."""
+    steps: int = 2
+    """Landings that are chosen at a time. With 3, walks do the same, and a frame takes 1.6 instead of 1.35 times as
+    long as without fitting."""
+    around: float = 0.3
+    """Metres behind and ahead of the way of the body in which an edge counts."""
+    back: float = 0.1
+    """Metres by which a step goes back at most."""
+    farther: float = 0.3
+    """Leg lengths by which a step may be longer than the motion's."""
+    straight: float = math.radians(45.0)
+    """Angle between the way of the body and its facing beyond which steps are not fitted."""
+    own: float = 3.0
+    """Weight of the squared distance, in leg lengths, of the next landing from where it would be with strides as they
+    are. At 0.3, 1, 3 and 10, feet of five walks accelerate up to 1.79, 1.36, 1.41 and 1.83 times as much as on level
+    ground; at 1, the heel of one comes down on a nose, and at 10, they go on taking two treads of 12 cm a step."""
+    usual: float = 0.4
+    """Seconds until a landing below which that distance counts more."""
+    later: float = 0.25
+    """Weight of the distance of the second landing in the scale of strides. At 0.06, 0.25 and 1, feet accelerate up to
+    1.32, 1.32 and 1.51 times as much straight up and down."""
+    hold: float = 0.0025
+    """Square metres; weight of unscaled strides, for a body that hardly travels."""
+    least: float = 0.25
+    most: float = 1.1
+    """The scale of strides."""
+    rounds: int = 3
+    """How often a landing is chosen, each time within what is in reach."""
+    short: float = 0.005
+    """Metres that a landing may be out of reach."""
+    lowered: float = 0.03
+    """Leg lengths that the body may have to be lowered for a landing. The spring that lowers it is late: at 0.06, the
+    first step down was cut short by up to 3.5 cm, and put the ball of the foot on the nose."""
+    nearer: float = 2.0
+    """Metres by which a landing has to be nearer so that the body has to be lowered by a metre less, of a leg with its
+    foot 0.4 leg lengths ahead."""
+
+
+@dataclass(frozen=True)
 class ClipSetSettings:
     """What a clip is (`clip_set`). Chosen on 29 clips of five sources: walks, runs, kicks, punches, jumps, dances."""
 
@@ -311,6 +356,7 @@ CONTROLLER = ControllerSettings()
 CLIP_SET = ClipSetSettings()
 FOOT_PLAN = FootPlanSettings()
 CARRIED = CarriedSettings()
+TREADS = TreadSettings()
 AIM = AimSettings()
 CLOCK = ClockSettings()
 STREAM = StreamSettings()
