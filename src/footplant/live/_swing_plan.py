@@ -237,7 +237,7 @@ def plan_swing(feet, limits, ground, request, aims, state, track, scratch):
     own, times, levels, flags = track[:, foot], state.times[foot], state.levels[foot], state.flags[foot]
     _read_start(state, foot, now, start, turned)
     if times[SINCE] == now:
-        _leave(limits, own, start)
+        _leave(limits, own, start, levels[BEFORE])
     elif times[LENGTH] > 0.0:
         # planned anew in the middle of a swing
         levels[BEFORE] += smoother((now - times[START]) / times[LENGTH]) * (levels[AFTER] - levels[BEFORE])
@@ -315,16 +315,21 @@ def _place_of(row, goal):
 
 
 @jit
-def _leave(limits, own, start):
-    """Let a foot that is lifted leave at the speed of the blended foot, and towards it: it does not creep off."""
+def _leave(limits, own, start, level):
+    """Let a foot that is lifted leave at the speed of the blended foot, and towards it: it does not creep off.
+
+    level: metres, of the ground that it leaves, above the one that it is blended on.
+    """
     ahead = min(limits.ahead, own.shape[0] - 1) * limits.interval
     square = 0.0
     for k in range(3):
-        speed = (own[1, BALL + k] - own[0, BALL + k]) / limits.interval - start[0, k] / ahead
+        off = start[0, k] - level if k == 1 else start[0, k]
+        speed = (own[1, BALL + k] - own[0, BALL + k]) / limits.interval - off / ahead
         square += speed * speed
     share = min(1.0, limits.touchdown / max(math.sqrt(square), 1e-9))
     for k in range(3):
-        start[1, k] += share * ((own[1, BALL + k] - own[0, BALL + k]) / limits.interval - start[0, k] / ahead)
+        off = start[0, k] - level if k == 1 else start[0, k]
+        start[1, k] += share * ((own[1, BALL + k] - own[0, BALL + k]) / limits.interval - off / ahead)
 
 
 @jit
