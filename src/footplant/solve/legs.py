@@ -158,8 +158,8 @@ class LegSettings:
     """Steps after which the slopes stay as they are, ground that was in the way of a foot stays so, and, with balance,
     rows of leaning bones stay as they are seen. With rows seen anew in each step, the last search for footsteps that
     Blubby's legs just reach settles with none of the values 10, 12 … 40 m of `push` (its last steps are 3 to 12 mm
-    long), with rows that stay with 30 of 10, 11 … 40 m (39 m: 1.2 mm). Without balance, a knee that kneels in the
-    ground would stay 5 cm lower."""
+    long), with rows that stay with 29 of 10, 11 … 40 m (35 and 39 m: 1.6 and 5.2 mm). If they stayed without balance,
+    too, a knee that kneels in the ground would end 5 cm lower."""
     settled: float = 1e-4
     """Metres; the search ends when no step is longer."""
     settled_leaning: float = 1e-3
