@@ -720,8 +720,9 @@ def _place_soles(own, path, turn_path, interval, count, soles):
             soles[n, 2 * p, 0] = own[n, ANKLE] + quintic(path[0], tau)[0] + x
             soles[n, 2 * p, 1] = own[n, ANKLE + 1] + quintic(path[1], tau)[0] + y
             soles[n, 2 * p, 2] = own[n, ANKLE + 2] + quintic(path[2], tau)[0] + z
-        # toes that were held on the ground are still bent
-        soles[n, 4, 1] += (1.0 - ease(tau / FOLLOW)) * max(own[0, BALL + 1] - own[0, TIP + 1], 0.0)
+        # toes that were held on the ground are still bent; they follow sooner than that fades, as the foot pitches on
+        left = 1.0 - ease(tau / FOLLOW)
+        soles[n, 4, 1] += left * left * max(own[0, BALL + 1] - own[0, TIP + 1], 0.0)
         for k in range(3):
             soles[n, 1, k] = 0.5 * (soles[n, 0, k] + soles[n, 2, k])
             soles[n, 3, k] = 0.5 * (soles[n, 2, k] + soles[n, 4, k])
