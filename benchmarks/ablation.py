@@ -98,6 +98,7 @@ VARIANTS: dict[str, Callable | None] = {
     "pelvis does not rotate": leg_setting(turn=1e6),
     "pelvis rotation costs a tenth": leg_setting(turn=0.1),
     "trunk does not pitch": leg_setting(pitch=1e6),
+    "legs do not swivel": leg_setting(swivel=1e6),
     "hip displacement costs nothing": leg_setting(hips=1e-6),
     "hip displacement costs ten times as much": leg_setting(hips=0.2),
     "knee flexion costs a tenth": leg_setting(knee=0.02),
