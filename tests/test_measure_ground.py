@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import footplant
 from footplant.cli import main
 from footplant.io.ground_files import Course, GroundOptions, MadeFor
+from footplant.kinematics import Kinematics
 
 STAIRS = "stairs:0.12:0.4"
 
@@ -61,6 +63,22 @@ def test_a_file_carries_its_ground(climbed, capsys):
     trimmed = climbed / "trimmed.glb"
     assert main(["trim", str(file), "--start", "0.5", "--end", "2", "-o", str(trimmed)]) == 0
     assert measured(capsys, trimmed)["ground"] is None
+
+
+def test_a_driven_file_carries_its_ground(tmp_path, capsys):
+    file, script = tmp_path / "driven.glb", ["drive", "set:samples", "--script", "walk 3s", "--fps", "30"]
+    assert main([*script, "--ground", "slope:10", "-o", str(file)]) == 0
+    assert measured(capsys, file)["ground"] == "slope:10"
+    # and it is where the feet are
+    clip = footplant.load(file)
+    kinematics, ground = Kinematics(clip.motion), MadeFor.of(clip).load()
+    for side in ("left", "right"):
+        balls = kinematics.point(clip.character.contacts[f"{side}_ball"])
+        assert abs(float((balls[:, 1] - ground.height(balls[:, ::2])).min())) < 0.001
+        assert np.ptp(balls[:, 1]) > 0.2
+    # one that moves is at no single place
+    assert main([*script, "--ground", "moving:deck:5:4", "-o", str(tmp_path / "rolled.glb")]) == 0
+    assert MadeFor.of(footplant.load(tmp_path / "rolled.glb")) is None
 
 
 def test_a_rewritten_file_carries_what_it_is_given(climbed):

@@ -11,7 +11,7 @@ from footplant.cli.arguments import Json
 from footplant.cli.kernels import prepare_kernels
 from footplant.cli.loading import load_clip
 from footplant.cli.output import print_facts, print_json, print_table, working
-from footplant.cli.solving import Out, Overwrite, check_targets, solving
+from footplant.cli.solving import Out, Overwrite, check_targets, ground_options, solving
 
 if TYPE_CHECKING:
     from footplant.contacts.detection import Contacts
@@ -63,14 +63,19 @@ def clips_controller(files: list[str], character: str | None = None) -> tuple[Co
         return drive_set(clips, character=driven), driven
 
 
-def _ground(text: str, controller: Controller) -> Ground | PartedGround:
-    """Return the ground of a driven character, which starts at the origin and walks along +z."""
-    from footplant.io.ground_files import PART, Course, load_ground, parted_ground
+def _ground(text: str, controller: Controller) -> tuple[Ground | PartedGround, dict[str, Any] | None]:
+    """Return the ground of a driven character, which starts at the origin and walks along +z.
+
+    With it, what the file says about it, see `MadeFor`; None of a ground that moves.
+    """
+    from footplant.contacts.moving_ground import MovingGround
+    from footplant.io.ground_files import PART, Course, GroundOptions, MadeFor, load_ground, parted_ground
 
     course = Course((0.0, 0.0), (-REACH, -REACH), (REACH, REACH), 0.0, controller.character.height)
     if text.startswith(f"{PART}:"):
-        return parted_ground(text, course, lambda moving: load_ground(moving, course, planned=False))
-    return load_ground(text, course, planned=False)
+        return parted_ground(text, course, lambda moving: load_ground(moving, course, planned=False)), None
+    ground = load_ground(text, course, planned=False)
+    return ground, None if isinstance(ground, MovingGround) else MadeFor(text, course, GroundOptions()).to_dict()
 
 
 def _contacts(done: Drive, character: Character, part: int | None = None) -> Contacts:
@@ -188,13 +193,13 @@ def drive(
         orders = parse_script(script, spec.names())
         controller, driven = load_controller(spec, character)
     motion_set = " ".join(files)
-    uneven = None if ground is None else _ground(ground, controller)
+    uneven, made_for = (None, None) if ground is None else _ground(ground, controller)
     with solving("driving") as progress:
         done = play(controller, orders, fps=fps, ground=uneven, progress=progress)
     with working(f"writing {out}"):
         whole = driven.skeleton.names == done.motion.skeleton.names
         written = done.motion if whole else detached_motion(done.motion, driven.skeleton)
-        save(out, Clip(written, driven, name=spec.name))
+        save(out, Clip(written, driven, name=spec.name), **ground_options(Path(out), made_for))
     floor = Plane((0.0, 0.0, 0.0)) if uneven is None else uneven
     facts = {
         "frames": len(done.motion),

@@ -69,7 +69,8 @@ def measure(
         typer.Option(
             "--ground",
             metavar="GROUND",
-            help="The ground, as for terrain (default: the one that a .glb of terrain was made for, else level).",
+            help="The ground, as for terrain (default: the one that a .glb of terrain or drive was made for, else "
+            "level).",
         ),
     ] = None,
     course: Annotated[

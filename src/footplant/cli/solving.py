@@ -143,7 +143,7 @@ class ResultOptions:
         target, further = Path(self.out), list[str]()
         keep = append if self.append is None else self.append
         with working(f"writing {self.out}"):
-            result.save(self.out, **_take_options(target, keep, held, further), **_ground_options(target, made_for))
+            result.save(self.out, **_take_options(target, keep, held, further), **ground_options(target, made_for))
             after = count_written(target, result.character, 1)
             lost = [] if after is None else compare_contents(held, after, files=f"{target.suffix.lower()} files")
             if target.suffix.lower() == ".vrm":
@@ -181,7 +181,7 @@ def _take_options(target: Path, append: bool, held: Mapping[str, int], notes: li
     return {"keep_takes": append}
 
 
-def _ground_options(target: Path, made_for: Mapping[str, Any] | None) -> dict[str, Any]:
+def ground_options(target: Path, made_for: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the option of `save` that makes a file carry the ground that its motion was made for, if it can."""
     from inspect import signature
 
