@@ -120,6 +120,8 @@ class StepPlanSettings:
 STEP_PLAN_SETTINGS = StepPlanSettings()
 EDGE_SPACING = 0.01
 """Metres between the heights that are looked at along a path."""
+BESIDE = (-0.06, 0.0, 0.06)
+"""Body heights beside a path at which edges are looked for: where feet go."""
 UNSUPPORTED = 5.0
 """u of a place that supports no part of a foot."""
 SUPPORT_COSTS = {"foot": 0.0, "front": 0.2, "rear": 0.4}
@@ -418,7 +420,7 @@ def _smoothed_turns(curve: Curve) -> Curve:
 
 def _edges(curve: Curve, character: Character, ground: Ground) -> NDArray:
     """Return how much a ground rises or falls within a centimetre along a path and beside it, where feet go, metres."""
-    heights = _along(curve, np.array([-0.06, 0.0, 0.06]) * character.height, ground)
+    heights = _along(curve, np.array(BESIDE) * character.height, ground)
     return np.abs(np.diff(heights, axis=1)).ravel()
 
 

@@ -43,8 +43,10 @@ SHIFT, SPEED, SHOWN, STOOD = 3, 4, 5, 7
 # how much the body has to be lowered at its landing, and while its heel is down; and the seconds until then; how far a
 # swing is moved aside from its path, x and z; and the rows of `BUMPS` by which it is lifted, and moved aside
 BEFORE, AFTER, LIFT, NEED, STANCE_NEED, NEEDED_IN, ASIDE_X, ASIDE_Z, LIFTED, MOVED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-BUMPS = np.array([[2, 2], [2, 3], [2, 4], [3, 2], [4, 2], [3, 5], [5, 3]], np.float64)
+BUMPS = np.array([[2, 2], [2, 3], [2, 4], [3, 2], [4, 2], [3, 5], [5, 3]])
 """Powers (p, q) of u and 1 − u of the bumps by which a swing is lifted: highest at p / (p + q), nothing at its ends."""
+HIGHEST = ((BUMPS / BUMPS.sum(axis=1, keepdims=True)) ** BUMPS).prod(axis=1)
+"""u^p (1 − u)^q there."""
 # entries of `FootState.body`: metres and metres per second by which the body is raised with the ground, and lowered;
 # metres, the lowest and the highest ground under hands that carry it (`NO_HANDS`: none do); radians and radians per
 # second, the climb that it leans into, and what that follows; metres by which it has to be lowered for hands, smoothly,
@@ -314,16 +316,12 @@ def quintic(coefficients, tau):
 @jit
 def bump(row, u):
     """Return u^p (1 − u)^q, divided by its largest value, and its first two derivatives; p, q: a row of `BUMPS`."""
-    if row == 0:
-        v = 1.0 - u
-        return 16.0 * u * u * v * v, 32.0 * u * v * (1.0 - 2.0 * u), 32.0 * (1.0 - 6.0 * u + 6.0 * u * u)
     p, q = BUMPS[row, 0], BUMPS[row, 1]
-    v, most = 1.0 - u, (p / (p + q)) ** p * (q / (p + q)) ** q
-    value = u**p * v**q
-    first = u ** (p - 1.0) * v ** (q - 1.0) * (p * v - q * u)
-    second = p * (p - 1.0) * u ** (p - 2.0) * v**q - 2.0 * p * q * u ** (p - 1.0) * v ** (q - 1.0)
-    second += q * (q - 1.0) * u**p * v ** (q - 2.0)
-    return value / most, first / most, second / most
+    v = 1.0 - u
+    scale = u ** (p - 2) * v ** (q - 2) / HIGHEST[row]
+    first = u * v * (p * v - q * u)
+    second = p * (p - 1) * v * v - 2 * p * q * u * v + q * (q - 1) * u * u
+    return scale * u * u * v * v, scale * first, scale * second
 
 
 @jit

@@ -7,8 +7,8 @@ chosen in the same way whenever a foot is lifted, beginning at the foot that sta
 
 A first place that the leg does not reach is tried again nearer to the body, and it costs more the farther it is from
 where the motion would land the foot. It is the goal of the swing, which passes the edges (`_swing_plan._pass_edges`).
-The body arrives where the others are by the scale σ of its travel and of
-its strides (`_foot_plan.scale_stride`), which follows a goal g by a critically damped spring:
+The body arrives where the others are by the scale σ of its travel and of its strides (`_foot_plan.scale_stride`), which
+follows a goal g by a critically damped spring:
 
     σ(t) = g (1 − a(t)) + b(t),    p_i = b₀ + ∫ σ v dt + σ(t_i) f_i,
 
@@ -26,7 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.feet.footing import SAMPLES
-from footplant.feet.step_plan import EDGE_SPACING, STEP_PLAN_SETTINGS, UNSUPPORTED, cheapest_places, support_costs
+from footplant.feet.step_plan import (
+    BESIDE,
+    EDGE_SPACING,
+    STEP_PLAN_SETTINGS,
+    UNSUPPORTED,
+    cheapest_places,
+    support_costs,
+)
 from footplant.live.aimed_steps import middle
 from footplant.live.foot_plan import BITS
 from footplant.live.settings import FOOT_PLAN, TREADS
@@ -126,7 +133,7 @@ def _largest_edge(field: GroundField, track: NDArray, height: float) -> float:
     long = float(np.hypot(*way))
     ahead = way / long if long > 1e-6 else np.array([0.0, 1.0])
     along = np.arange(-TREADS.around, long + TREADS.around, EDGE_SPACING)
-    beside = 0.06 * height * np.array([-1.0, 0.0, 1.0])[:, None, None] * np.array([ahead[1], -ahead[0]])
+    beside = height * np.array(BESIDE)[:, None, None] * np.array([ahead[1], -ahead[0]])
     return float(np.abs(np.diff(_heights(field, body[0] + along[:, None] * ahead + beside), axis=1)).max())
 
 
