@@ -121,47 +121,58 @@ class FootPlanSettings:
 
 @dataclass(frozen=True)
 class TreadSettings:
-    """How steps are fitted to treads (`treads`). Chosen on `benchmarks/drive_stairs.py`."""
+    """How steps are fitted to treads (`treads`). Chosen on `benchmarks/drive_stairs.py`, whose 60 scripts go straight;
+    each experiment changes one number alone. "starts": 24 scripts of the sample set that start or stop on stairs."""
 
     horizon: float = 2.0
-    """Seconds that are predicted: three or four steps of a walk."""
+    """Seconds that are predicted: three or four steps of a walk. With 0.8, 1.0, 1.5, 2 and 3, feet accelerate by up to
+    8.0, 8.0, 1.3, 1.5 and 1.6 times what they do on level ground: the two landings of slow walks are not all within
+    1 s."""
     interval: float = 1.0 / 30.0
     """Seconds between predicted frames."""
     steps: int = 2
     """Landings that are chosen at a time. With 3, walks do the same, and a frame takes 1.6 instead of 1.35 times as
     long as without fitting."""
     around: float = 0.3
-    """Metres behind and ahead of the way of the body in which an edge counts."""
+    """Metres behind and ahead of the way of the body in which an edge counts. With 0.1, 0.3 and 0.6, feet accelerate by
+    up to 2.5, 1.5 and 1.5 times."""
     back: float = 0.1
-    """Metres by which a step goes back at most."""
+    """Metres by which a step goes back at most. Straight scripts never do; in "starts", with 0, 0.1 and 0.3, feet
+    accelerate by 5.2, 3.1 and 3.8 times in the median."""
     farther: float = 0.3
-    """Leg lengths by which a step may be longer than the motion's."""
+    """Leg lengths by which a step may be longer than the motion's. With 0.1, 0.3 and 0.6, feet accelerate by up to 1.46
+    times with all, and in "starts" by 5.2, 3.1 and 2.1 times in the median."""
     straight: float = math.radians(45.0)
-    """Angle between the way of the body and its facing beyond which steps are not fitted."""
+    """Angle between the way of the body and its facing beyond which steps are not fitted. Nothing differs between 17°
+    and 69°: who goes forwards is well within, and who goes aside is beyond."""
     own: float = 3.0
     """Weight of the squared distance, in leg lengths, of the next landing from where it would be with strides as they
     are. At 0.3, 1, 3 and 10, feet of five walks accelerate up to 1.79, 1.36, 1.41 and 1.83 times as much as on level
     ground; at 1, the heel of one comes down on a nose, and at 10, they go on taking two treads of 12 cm a step."""
     usual: float = 0.4
-    """Seconds until a landing below which that distance counts more."""
+    """Seconds until a landing below which that distance counts more. With 0.1, 0.4 and 0.8, feet accelerate by up to
+    1.41, 1.46 and 1.62 times, and in "starts" by 5.1, 4.8 and 4.4 times in the mean."""
     later: float = 0.25
     """Weight of the distance of the second landing in the scale of strides. At 0.06, 0.25 and 1, feet accelerate up to
     1.32, 1.32 and 1.51 times as much straight up and down."""
     hold: float = 0.0025
-    """Square metres; weight of unscaled strides, for a body that hardly travels."""
-    least: float = 0.25
+    """Square metres; weight of unscaled strides, for a body that hardly travels. With 0, 0.0025 and 0.02, straight
+    scripts do the same within 0.01 times, and feet accelerate in "starts" by 5.4, 4.8 and 4.3 times in the mean."""
     most: float = 1.1
-    """The scale of strides."""
+    """The largest scale of strides. On treads of 0.45 to 1 m, feet accelerate by up to 5.2, 2.5 and 2.1 times with 1,
+    1.1 and 1.4; on those of 0.28 to 0.3 m, 1, 3 and 3 of the 60 scripts are beyond 1.3 times."""
     rounds: int = 3
-    """How often a landing is chosen, each time within what is in reach."""
+    """How often a landing is chosen, each time within what is in reach. With 1, 2, 3 and 5, feet accelerate by 1.15,
+    1.07, 1.07 and 1.07 times in the mean, and soles are up to 58 mm in the ground with 1, less than 1 mm otherwise."""
     short: float = 0.005
-    """Metres that a landing may be out of reach."""
+    """Metres that a landing may be out of reach. With 0, 5 and 20 mm, 87, 99.5 and 99.5 % of the landings are whole."""
     lowered: float = 0.03
     """Leg lengths that the body may have to be lowered for a landing. The spring that lowers it is late: at 0.06, the
     first step down was cut short by up to 3.5 cm, and put the ball of the foot on the nose."""
     nearer: float = 2.0
     """Metres by which a landing has to be nearer so that the body has to be lowered by a metre less, of a leg with its
-    foot 0.4 leg lengths ahead."""
+    foot 0.4 leg lengths ahead. With 0, 1, 2 and 4, feet accelerate by up to 3.2, 1.46, 1.46 and 1.46 times, and soles
+    are up to 58, 1, 1 and 196 mm in the ground."""
 
 
 @dataclass(frozen=True)

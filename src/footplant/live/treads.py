@@ -230,4 +230,4 @@ def _scale(stride: NDArray, found: _Landings, chosen: NDArray) -> float:
     off = found.along(chosen) - fixed
     weights = TREADS.later ** (2.0 * np.arange(len(rate)))
     scale = (weights @ (rate * off) + TREADS.hold) / (weights @ rate**2 + TREADS.hold)
-    return float(np.clip(scale, TREADS.least, TREADS.most))
+    return float(np.clip(scale, 0.0, TREADS.most))
