@@ -86,8 +86,9 @@ SOFT = 0.985
 SLACK = 0.01
 """Metres by which a leg may be longer than in the blended motion before the body is lowered."""
 STRIDE_HALF_LIFE = 0.12
-"""Seconds; half-life of the critically damped spring by which the scale of strides follows what is planned: it has
-settled by the end of a swing. No experiment is on record."""
+"""Seconds; half-life of the critically damped spring by which the scale of strides follows what is planned. With 0.06,
+0.12 and 0.24, feet on stairs (`benchmarks/drive_stairs.py`) accelerate by up to 1.96, 1.46 and 1.43 times what they do
+on level ground."""
 STEEPEST_GROUND = 2.0
 """Rise over run beyond which ground is an edge, not a slope, for a foot that lands beside its place. Feet are
 planted on ground of up to half of that (`feet.footing`)."""
