@@ -289,34 +289,33 @@ def lean_and_slope(plane, bones, leg, of_thigh, swivel, towards, moved, slope):
 
 
 @uncounted_jit
-def _lacks(last, leg, swivel):
+def _residual(last, leg, swivel):
     """Return by how much a leg's vector (3,) and its swivel miss a leaning bone's row (8,), metres."""
     return last[3] - leg[0] * last[0] - leg[1] * last[1] - leg[2] * last[2] - swivel * last[7]
 
 
 @uncounted_jit
-def _lean_row(reference, asked, f, s, k, leg, length, swivel, push, anew, moved, slope, last):
-    """Write a leaning bone's row into `last` (8,), as seen from here or as it was seen last, and how stiffly the leg is
-    held.
+def _lean_row(reference, asked, f, s, k, leg, length, swivel, push, relinearise, moved, slope, last):
+    """Write a leaning bone's row into `last` (8,), linearised here or where it was last, and the leg's stiffness.
 
     last[4], its weight, is 0 where nothing is asked: the force is bounded, and less only where little is missing. A row
-    is straight, what it stands for is not: a leg that it pushes is held where it is seen, the stiffer the more often it
-    goes to and fro. anew: whether it is seen from here.
+    is linear, what it stands for is not: a leg that it pushes is held where it is linearised, the stiffer the more
+    often it goes to and fro. relinearise: whether it is linearised here.
     """
     if asked.least[k, s, f] == -math.inf:
         return
-    lacks, was = _lacks(last, leg, swivel), last[4] > 0.0
-    force = max(last[4] * lacks, 0.0)
-    if anew:
-        _see_lean(reference, asked, f, s, k, leg, length, swivel, moved, slope, last)
-        lacks = _lacks(last, leg, swivel)
-    last[5] = max((SOFTER if was == (lacks > 0.0) else STIFFER) * last[5], force / length)
-    last[4] = push * last[6] / max(lacks * last[6], YIELDS) if lacks > 0.0 else 0.0
+    residual, was = _residual(last, leg, swivel), last[4] > 0.0
+    force = max(last[4] * residual, 0.0)
+    if relinearise:
+        _linearise_lean(reference, asked, f, s, k, leg, length, swivel, moved, slope, last)
+        residual = _residual(last, leg, swivel)
+    last[5] = max((SOFTER if was == (residual > 0.0) else STIFFER) * last[5], force / length)
+    last[4] = push * last[6] / max(residual * last[6], YIELDS) if residual > 0.0 else 0.0
 
 
 @uncounted_jit
-def _see_lean(reference, asked, f, s, k, leg, length, swivel, moved, slope, last):
-    """Write a leaning bone's direction, least extent and slopes, as seen from here, into `last` (8,)."""
+def _linearise_lean(reference, asked, f, s, k, leg, length, swivel, moved, slope, last):
+    """Write a leaning bone's direction, least extent and slopes, linearised here, into `last` (8,)."""
     bones, of_thigh = reference.bones[s, f], k == THIGH
     lean, turned = lean_and_slope(
         reference.planes[s, f], bones, leg, of_thigh, swivel, asked.towards[k, s, f], moved, slope
@@ -442,7 +441,7 @@ def _pitched(across, angle, vector, out, slope):
 
 
 @uncounted_jit
-def _equations(reference, asked, weights, slopes, closed, anew, x, f, room):
+def _equations(reference, asked, weights, slopes, closed, relinearise, x, f, room):
     """Write the equations of one frame but for differences between frames; arguments: see `step`."""
     square, right, index, row, turns, stiff = room.square, room.right, room.index, room.row, room.turns, room.stiff
     moved, leg, apart, pulled = room.vector[0], room.vector[1], room.vector[2], room.vector[3]
@@ -530,11 +529,12 @@ def _equations(reference, asked, weights, slopes, closed, anew, x, f, room):
                 lean = room.rows[k, s, f]
                 near, lean_slope = room.vector[4], room.vector[5]
                 _lean_row(
-                    reference, asked, f, s, k, leg, length, x[f, swivel], weights.bound, anew, near, lean_slope, lean
-                )
+                    reference, asked, f, s, k, leg, length, x[f, swivel], weights.bound, relinearise, near, lean_slope,
+                    lean,
+                )  # fmt: skip
                 if lean[4] > 0.0:
                     _leg_row(turns, lean, row)
-                    index[8], row[8], at = swivel, lean[7], _lacks(lean, leg, x[f, swivel])
+                    index[8], row[8], at = swivel, lean[7], _residual(lean, leg, x[f, swivel])
                     for n in range(9):
                         at += row[n] * x[f, index[n]]
                     _add(square, right, index, row, 9, lean[4], at)
@@ -576,11 +576,11 @@ def _equations(reference, asked, weights, slopes, closed, anew, x, f, room):
 
 
 @uncounted_jit
-def step(reference, asked, weights, slopes, closed, anew, x, room, out):
+def step(reference, asked, weights, slopes, closed, relinearise, x, room, out):
     """Write the unknowns (F, 16) after one Gauss–Newton step from x (F, 16); return False if the system is singular.
 
-    closed: whether legs must close; without that, hips and ankles of a first guess follow from the plants alone. anew:
-    whether rows of leaning bones are seen from x; otherwise they stay as they were.
+    closed: whether legs must close; without that, hips and ankles of a first guess follow from the plants alone.
+    relinearise: whether rows of leaning bones are linearised at x; otherwise they stay as they were.
     """
     frames, band = x.shape[0], room.band
     for f in range(frames):
@@ -592,7 +592,7 @@ def step(reference, asked, weights, slopes, closed, anew, x, room, out):
     start = 0
     band.values[:] = 0.0
     for f in range(frames):
-        _equations(reference, asked, weights, slopes, closed, anew, x, f, room)
+        _equations(reference, asked, weights, slopes, closed, relinearise, x, f, room)
         fill_frame(room.square, room.right, f, weights.bend, weights.speed, out, band)
         if f >= 2 and reference.calm[f - 1] > 0.0:
             for i in (0, 1, 2, TURN, TURN + 1):

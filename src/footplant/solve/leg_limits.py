@@ -6,8 +6,8 @@ ankle to hip joint: a bone that must lean by an angle α towards a direction t a
 
     s(u) · t ≥ sin α,     s(u): direction of the shank, or of the thigh, the knee in its plane,
 
-which the solver of the legs (`legs`) sees from where it is. A hip joint's limit that gives way to a turn about the line
-from ankle to hip joint is met by the leg's swivel ψ about it, where foot and pelvis stay: s is s(u, ψ).
+which the solver of the legs (`legs`) linearises where it is. A hip joint's limit that gives way to a turn about the
+line from ankle to hip joint is met by the leg's swivel ψ about it, where foot and pelvis stay: s is s(u, ψ).
 """
 
 from __future__ import annotations

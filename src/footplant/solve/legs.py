@@ -156,8 +156,8 @@ class LegSettings:
     than 2 % but the highest acceleration of a joint (7.8 instead of 8.1 times the source's)."""
     slope_steps: int = 8
     """Steps after which the slopes stay as they are, ground that was in the way of a foot stays so, and, with balance,
-    rows of leaning bones stay as they are seen. With rows seen anew in each step, the last search for footsteps that
-    Blubby's legs just reach settles with none of the values 10, 12 … 40 m of `push` (its last steps are 3 to 12 mm
+    rows of leaning bones are not linearised again. With rows linearised in each step, the last search for footsteps
+    that Blubby's legs just reach settles with none of the values 10, 12 … 40 m of `push` (its last steps are 3 to 12 mm
     long), with rows that stay with 29 of 10, 11 … 40 m (35 and 39 m: 1.6 and 5.2 mm). If they stayed without balance,
     too, a knee that kneels in the ground would end 5 cm lower."""
     settled: float = 1e-4
@@ -462,9 +462,9 @@ def solve_legs(
         beside = np.array([riser.away for riser in risers]), np.array([riser.least for riser in risers])
         asked = kernel.Asked(planted, places, clear, *beside, *held, *away, *leaning, heights, levers, moves)
         new = np.empty_like(x)
-        # balance pulls against rows that are seen from elsewhere in each step: they would come and go to the end
-        anew = dynamics is None or taken <= settings.slope_steps
-        if not kernel.step(reference, asked, weights, slopes, taken > 0, anew, x, room, new):
+        # balance pulls against rows that are linearised elsewhere in each step: they would come and go to the end
+        relinearise = dynamics is None or taken <= settings.slope_steps
+        if not kernel.step(reference, asked, weights, slopes, taken > 0, relinearise, x, room, new):
             break
         moved = float(np.abs(new - x)[:, :9].max(initial=0.0))
         x = new
