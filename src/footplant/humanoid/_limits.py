@@ -1,4 +1,4 @@
-"""Kernels of `limits`: rotations of one joint clamped to its limits."""
+"""Kernels of `limits`: rotations of one joint beside its own ones, and clamped to its limits."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ def _turn(above, rotation, world):
     w, x, y, z = multiply(above[0], above[1], above[2], above[3], rotation[0], rotation[1], rotation[2], rotation[3])
     w, x, y, z = multiply(w, x, y, z, world[0], -world[1], -world[2], -world[3])
     return log(w, x, y, z)
+
+
+@uncounted_jit
+def turns_beside(above, world, lower, upper, rotations, own, now, before):
+    """Write rotation vectors (F, 3) of local rotations (F, 4) and of own ones (F, 4): see `anatomical_turns_beside`."""
+    for f in range(rotations.shape[0]):
+        kx, ky, kz = _turn(above, own[f], world)
+        kx, ky, kz, _ = less_beyond(kx, ky, kz, lower, upper)
+        before[f, 0], before[f, 1], before[f, 2] = kx, ky, kz
+        now[f, 0], now[f, 1], now[f, 2] = nearer_way(_turn(above, rotations[f], world), (kx, ky, kz))
 
 
 @uncounted_jit
@@ -47,4 +57,8 @@ def _clamp():
     return one, one, np.zeros(3), np.ones(3), one[None].copy(), one[None].copy()
 
 
-WARMUP = {"clamp": _clamp}
+def _turns_beside():
+    return *_clamp(), np.empty((1, 3)), np.empty((1, 3))
+
+
+WARMUP = {"clamp": _clamp, "turns_beside": _turns_beside}

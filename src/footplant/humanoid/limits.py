@@ -83,22 +83,13 @@ def anatomical_turns_beside(
     Its own: the way round that is less beyond the limits, as `limit_violations` has it; the others: that which is
     nearer to it. So a joint that passes 180° does not jump from one side of its limits to the other.
     """
-    now, before = (anatomical_turns_of(character, joint, each) for each in (rotations, own))
-    if character.limits is not None:
-        lower, upper = character.limits.lower[joint], character.limits.upper[joint]
-        around = _other_way(before)
-        beyond, less = (
-            np.linalg.norm(np.maximum(np.maximum(each - upper, lower - each), 0.0), axis=1) for each in (before, around)
-        )
-        before = np.where((less < beyond)[:, None], around, before)
-    around = _other_way(now)
-    nearer = ((around - before) ** 2).sum(axis=1) < ((now - before) ** 2).sum(axis=1)
-    return np.where(nearer[:, None], around, now), before
+    from footplant.humanoid import _limits as kernel
 
-
-def _other_way(turns: NDArray) -> NDArray:
-    """Return rotation vectors (F, 3) the other way round: by 360° less."""
-    return turns * (1.0 - 2.0 * np.pi / np.maximum(np.linalg.norm(turns, axis=1, keepdims=True), 1e-6))
+    now, before, table = np.empty((len(rotations), 3)), np.empty((len(own), 3)), limit_table(character, joint)
+    kernel.turns_beside(
+        table[:4], table[4:8], table[8:11], table[11:], np.array(rotations), np.array(own), now, before
+    )
+    return now, before
 
 
 def anatomical_turn_derivatives(character: Character, joint: int, turns: NDArray) -> NDArray:
