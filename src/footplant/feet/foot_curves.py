@@ -65,11 +65,8 @@ class FootSettings:
     push_rounds: int = 3
     """Solves in which that force settles. With 1, 2, 3 and 4, an ankle of a walk at 24 frames/s goes 1.4°, 0.6°, 0.5°
     and 0.5° beyond its limit up stairs of 17 cm; with no bound 0.5°."""
-    rim: float = 0.03
-    """Metres of a shoe's rim that may touch a riser beside it. Without, a foot that comes down 3 mm too near to a riser
-    is lifted over it in the last frame."""
     riser: float = 0.04
-    """Metres; ground that rises by more over that rim is a riser."""
+    """Metres; ground that is higher by more than what is beside it is another level: a riser is between them."""
     lift: float = 30.0
     """Cost of a swinging foot whose ends need its ankle higher than the reference has it, per squared leg length,
     relative to turning it: a foot that is long for its leg is pitched up instead, so that the knee need not bend. With
@@ -152,17 +149,9 @@ def foot_curve(
         least = np.full((len(skin), frames), deep.min(initial=0.0))
         below, deep = np.concatenate([below, skin]), np.concatenate([deep, least])
 
-    # a shoe may touch a riser: only the points of the sole are kept out of it
-    inner, rim = np.array(below), below[len(below) - len(outline) :]
-    far = np.linalg.norm(rim[..., ::2], axis=-1, keepdims=True)
-    inner[len(below) - len(outline) :] = rim * (1.0 - np.minimum(settings.rim / np.maximum(far, 1e-9), 1.0))
-
     def needed(at: NDArray, rows: NDArray) -> NDArray:
         own = below[:, rows]
         heights = ground.height(at[rows][:, ::2] + own[..., ::2])
-        if edges:
-            inside = ground.height(at[rows][:, ::2] + inner[:, rows][..., ::2])
-            heights = np.where(heights - inside > settings.riser, inside, heights)
         return heights + deep[:, rows] - own[..., 1]
 
     # over a level floor, the same wherever the foot is; elsewhere a planted foot is where its plant is
