@@ -50,7 +50,7 @@ from footplant.feet.steps import (
     transferred_places,
     without_overlap,
 )
-from footplant.feet.stillness import held_with_joints
+from footplant.feet.stillness import held_a_frame_longer, held_with_joints
 from footplant.feet.swing import move_feet_to_ground
 from footplant.feet.tiptoe import places_at_toe_tips, with_toe_tips
 from footplant.geometry import Plane
@@ -125,7 +125,8 @@ def terrain(
         )  # fmt: skip
         return detach_feet(made, mover)
     lead = lead_in_frames(clip)
-    contacts = contacts_after_lead_in(contacts, clip, lead)
+    found = contacts_after_lead_in(contacts, clip, lead)
+    contacts = found if contacts is not None else held_a_frame_longer(found, clip, Kinematics(clip.motion))
     stage = Stage.of(clip, mover, contacts, keep_footsteps or same)
     motion, target = clip.motion, with_toe_tips(mover)
     if not same:
