@@ -86,9 +86,7 @@ def anatomical_turns_beside(
     from footplant.humanoid import _limits as kernel
 
     now, before, table = np.empty((len(rotations), 3)), np.empty((len(own), 3)), limit_table(character, joint)
-    kernel.turns_beside(
-        table[:4], table[4:8], table[8:11], table[11:], np.array(rotations), np.array(own), now, before
-    )
+    kernel.turns_beside(table[:4], table[4:8], table[8:11], table[11:], np.array(rotations), np.array(own), now, before)
     return now, before
 
 
