@@ -6,7 +6,8 @@ DATA: a folder with captures, for two more sets of clips; without it, the sample
 set (a gait that plants a foot at any time) goes up and down twelve stairs of 12, 17 and 22 cm, straight and askew. A
 landing is whole when the ground is level from the heel to the ball, but for 2 % of the sole at the heel: toes may
 overhang, as `footplant terrain` has it. Accelerations of feet are compared with those of the same script on level
-ground, time with that of a step there.
+ground, time with that of a step there. "stop", "turn" and "kick": walks that stand still and go on, turn, or kick, at
+four times each on the same stairs, straight ahead.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from footplant.feet.footing import sole_length
 from footplant.grounds import Stairs
 from footplant.kinematics import Kinematics
 from footplant.live.controller import Controller
-from footplant.live.script import Drive, Order, drive
+from footplant.live.script import Drive, Order, drive, parse_script
 from footplant.live.tables import GAIT
 from footplant.quality.measure import measure
 from timing import THREADS, print_figures
@@ -40,6 +41,13 @@ STAIRS = {"up 12": (0.12, 0.30), "up 17": (0.17, 0.29), "up 22": (0.22, 0.28),
 """Rise and run, metres."""
 HEADINGS = (0.0, 0.4)
 """Radians between the way of the walker and that of the stairs."""
+CHANGES = {"stop": "{walk} {at}s, stand 2s, {walk} 3s", "turn": "{walk} {at}s, {walk} 2s left, {walk} 2s",
+           "kick": "{walk} {at}s, kick, {walk} 2s"}  # fmt: skip
+"""What walks do on stairs, in words of a script."""
+CHANGING = {"samples": ("sample:walk", "sample:turn-left", "sample:stand", "sample:kick"),
+            "cmu": ("bvh/cmu/02_01.bvh", "bvh/cmu/104_02.bvh", "sample:stand")}  # fmt: skip
+CHANGE_AT = (3.0, 3.3, 3.6, 4.0)
+"""Seconds."""
 BEFORE, COUNT, SECONDS, SLACK = 1.5, 12, 11.0, 0.02
 """Metres of level ground before the stairs; how many there are; seconds of a script; share of a sole at its heel."""
 
@@ -95,6 +103,23 @@ def measure_walk(controller: Controller, name: str) -> dict[str, list[float]]:
     return found
 
 
+def measure_changes(controller: Controller, text: str) -> dict[str, np.ndarray]:
+    """Return figures of one walk that changes on all stairs, at four times each."""
+    character, names = controller.character, [motion.name for motion in controller.tables.motions]
+    found: dict[str, list[float]] = {key: [] for key in ("acceleration", "whole", "sunk")}
+    for at in CHANGE_AT:
+        script = list(parse_script(text.format(walk=walks(controller)[0], at=at), names))
+        usual = float(foot_acceleration(drive(controller, script, fps=FPS).motion, character).max())
+        for rise, run in STAIRS.values():
+            ground = Stairs(rise, run, 2 * COUNT, (0.0, BEFORE))
+            done = drive(controller, script, fps=FPS, ground=ground)
+            found["acceleration"].append(float(foot_acceleration(done.motion, character).max()) / usual)
+            found["whole"] += landings(done, character, ground)[0]
+            held = measure(done.motion, character, lock_contacts(done, character, ground), ground=ground)
+            found["sunk"].append(held.penetration_worst)
+    return {key: np.array(values, float) for key, values in found.items()}
+
+
 def timed(controller: Controller, script: list[Order], ground: Stairs | None) -> tuple[Drive, float]:
     """Return a driven script and the CPU seconds that it took."""
     start = time.process_time()
@@ -122,6 +147,22 @@ def run(data: Path | None = None) -> dict[str, float]:
             f"drive_stairs.{label}.worst_sunk_mm": float(joined["sunk"].max()),
             f"drive_stairs.{label}.time_of_level": float(np.median(joined["time"])),
         }
+    for label, clips in CHANGING.items():
+        if label != "samples" and data is None:
+            continue
+        sources = [clip if clip.startswith("sample:") else footplant.load(data / clip) for clip in clips]
+        controller = footplant.drive_set(sources)
+        for change, text in CHANGES.items():
+            if change not in {motion.name for motion in controller.tables.motions} and change == "kick":
+                continue
+            found = measure_changes(controller, text)
+            figures |= {
+                f"drive_stairs.{label}.{change}.mean_acceleration_of_level": float(found["acceleration"].mean()),
+                f"drive_stairs.{label}.{change}.acceleration_of_level": float(found["acceleration"].max()),
+                f"drive_stairs.{label}.{change}.whole_share": float(found["whole"].mean()),
+                f"drive_stairs.{label}.{change}.mean_sunk_mm": float(found["sunk"].mean()),
+                f"drive_stairs.{label}.{change}.worst_sunk_mm": float(found["sunk"].max()),
+            }
     return figures
 
 

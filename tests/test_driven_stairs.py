@@ -13,7 +13,7 @@ import footplant
 from footplant.grounds import Stairs, rough, slope
 from footplant.live import _foot_plan as kernel
 from footplant.live.foot_plan import BITS, ground_field
-from footplant.live.script import Order, drive
+from footplant.live.script import Order, drive, parse_script
 from footplant.quality.measure import measure
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
@@ -47,6 +47,22 @@ def test_a_walk_takes_one_tread_a_step(rise, heading):
     assert held.worst_plant.drift < 1.0
     assert held.penetration_worst < 2.0
     assert most <= 1.3 * peak()[1]
+
+
+@pytest.mark.parametrize(("text", "rise"), [("walk 3.3s, stand 2s, walk 3s", 0.17), ("walk 3.6s, kick, walk 2s", 0.22)])
+def test_who_stops_or_kicks_on_stairs_is_neither_in_them_nor_jolts(text, rise):
+    """Feet were put across noses, 10 cm above their tread or 11 cm in it, and jolted 6 times as much."""
+    one = footplant.drive_set(["sample:walk", "sample:run", "sample:turn-left", "sample:stand", "sample:kick"])
+    script, ground = (
+        parse_script(text, [motion.name for motion in one.tables.motions]),
+        Stairs(rise, 0.29, 20, (0.0, 1.5)),
+    )
+    level = foot_acceleration(drive(one, script, fps=FPS).motion, one.character).max()
+    done = drive(one, script, fps=FPS, ground=ground)
+    assert foot_acceleration(done.motion, one.character).max() <= 3.0 * level
+    held = measure(done.motion, one.character, lock_contacts(done, one.character, ground), ground=ground)
+    assert held.penetration_worst < 2.0
+    assert np.mean(landings(done, one.character, ground)[0]) >= 0.9
 
 
 def test_the_samples_walk_and_run():

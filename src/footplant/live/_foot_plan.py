@@ -99,6 +99,10 @@ RAISED = 0.5
 RAISE_RATE = 9.0
 """Radians per second at which the heel is raised at most. Without it, a foot that gets out of reach jumps by up to
 `STEEPEST` in the frame before it is released."""
+BESIDE_STEP, BESIDE_STEPS, RISER = 0.002, 15, 2.0
+"""Metres by which places beside a foot in a riser differ, how many there are, and metres that it must be in the ground
+for one that it goes aside. A heel 5 mm under a nose used to be lifted by the whole riser: scripts that stop on stairs
+(`benchmarks/drive_stairs.py`) accelerate feet by up to 5.7 instead of 10.3 times what they do on level ground."""
 CLEAR = 0.015
 """Leg lengths above the ground from which a swinging sole is kept out of it smoothly. At 0, it stops there with a
 jolt."""
@@ -679,7 +683,25 @@ def _clear_ground(tables, ground, step, foot, state, scratch):
             out = math.sqrt(long * long - raised * raised) / across
             aw, ax, ay, az = aim((vx, vy, vz), (out * vx, raised, out * vz), UP)
             goal[7], goal[8], goal[9], goal[10] = multiply(aw, ax, ay, az, goal[7], goal[8], goal[9], goal[10])
-    goal[1] += _above(_lowest(tables, ground, foot, 3, scratch), margin)
+    goal[1] += _above(_beside_riser(tables, ground, foot, scratch), margin)
+
+
+@jit
+def _beside_riser(tables, ground, foot, scratch):
+    """Move a foot that is in a riser out of it if that is nearer than over it; return how high its lowest point is."""
+    goal, low = scratch.goals[foot], _lowest(tables, ground, foot, 3, scratch)
+    x, z = goal[0], goal[2]
+    for n in range(1, BESIDE_STEPS + 1):
+        far = n * BESIDE_STEP
+        if far * RISER > -low:
+            break
+        for way in range(8):
+            goal[0], goal[2] = x + far * math.cos(0.25 * math.pi * way), z + far * math.sin(0.25 * math.pi * way)
+            beside = _lowest(tables, ground, foot, 3, scratch)
+            if beside > low + far * RISER and beside > -far:
+                return beside
+    goal[0], goal[2] = x, z
+    return low
 
 
 @jit
@@ -731,6 +753,7 @@ def _swing(tables, ground, step, foot, state, scratch):
         landed = _touches_down(tables, step, foot, state, scratch, anchor)
     if not landed:
         return
+    _beside_riser(tables, ground, foot, scratch)
     # the anchor stays where it is now
     flags[SWING], flags[HELD], flags[FROZEN], flags[TOES], flags[BARRED] = 0, 0, 0, 2, 0
     flags[ANCHOR] = anchor

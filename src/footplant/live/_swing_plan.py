@@ -57,6 +57,10 @@ from footplant.live._foot_plan import (
 )
 
 # columns of a predicted foot
+FORCED = 2.0
+"""Times the clips' own acceleration of feet beyond which a landing is none. Scripts that stop on stairs (two sets of
+`benchmarks/drive_stairs.py`) accelerate feet by up to 10.3 and 2.9 times what they do on level ground, without a bound
+by 13.6 and 2.9."""
 HEEL, BALL, TIP, ANKLE, HIP, TURN, TOES, BITS = 0, 3, 6, 9, 12, 15, 19, 23
 EARLY, BENDS, LEAST_SHARE, MOST_BENT = 0.4**2 * 0.6**3, 6, 0.25, 0.15
 """Of the curve by which a path is bent into the leg's reach: its largest value, how often the frame that is farthest
@@ -257,10 +261,15 @@ def plan_swing(feet, limits, ground, request, aims, state, track, scratch):
         else:
             seconds = limits.free
             later = min(int(seconds / limits.interval + 0.5), last)
-            best.end[0, 1] = ground_at(ground, own[later, ANKLE], own[later, ANKLE + 2])
+            best.end[0, 1] = ground_at(ground, own[later, HEEL], own[later, HEEL + 2])
+            for p in (BALL, TIP):
+                best.end[0, 1] = max(best.end[0, 1], ground_at(ground, own[later, p], own[later, p + 2]))
             levels[AFTER] = best.end[0, 1]
         fit_path(start, best.end, seconds, scratch.path)
         _stay_within(limits, foot, state, own, min(int(seconds / limits.interval), last), scratch.path)
+        if via[0] < 0.0:
+            turns = (turned, best.turn, scratch.turn_path)
+            _pass_edges(limits, ground, (foot, later), state, own, scratch.path, turns)
     else:
         seconds = landing * limits.interval
         state.places[foot, :3] = best.marks
@@ -355,19 +364,30 @@ def _read_start(state, foot, now, start, turned):
 
 
 @jit
+def soonest_landing(limits, request, goal, state, own):
+    """Return the first predicted frame in which a foot that swings may land, and stands; two from the end: none.
+
+    request: (foot, now, stepping).
+    """
+    foot, now, stepping = request
+    swung = int((now - state.times[foot, SINCE]) / limits.interval + 0.5)
+    first = limits.step if stepping else max(limits.swing - swung, limits.shortest)
+    if stepping and goal[3] >= 0.0:
+        first = max(int(goal[3] / limits.interval + 0.5), limits.shortest)
+    while first < own.shape[0] - 2 and not _lasts(limits, own, first):
+        first += 1
+    return first
+
+
+@jit
 def _find_landing(feet, limits, ground, request, goal, state, own, scratch):
     """Write the first landing whose path does not accelerate the foot too much, or the gentlest; return its frame.
 
     request: (foot, now, stepping). −1: none.
     """
-    foot, now, stepping = request
+    foot = request[0]
     count, least, found = own.shape[0], 1e300, -1
-    swung = int((now - state.times[foot, SINCE]) / limits.interval + 0.5)
-    first = limits.step if stepping else max(limits.swing - swung, limits.shortest)
-    if stepping and goal[3] >= 0.0:
-        first = max(int(goal[3] / limits.interval + 0.5), limits.shortest)
-    while first < count - 2 and not _lasts(limits, own, first):
-        first += 1
+    first = soonest_landing(limits, request, goal, state, own)
     for k in range(first, count - 2):
         # a landing that is delayed has to last, too: its foot would touch the ground for some frames of a blend; where
         # none of a stance is gentle enough, the foot swings on to the next one
@@ -388,7 +408,8 @@ def _find_landing(feet, limits, ground, request, goal, state, own, scratch):
             scratch.best.need[:] = scratch.tried.need
         if strong <= limits.most:
             break
-    return found
+    # better none: the foot swings on until another one is in sight
+    return found if least <= FORCED * limits.brake else -1
 
 
 @jit
@@ -452,6 +473,13 @@ def _land_on(feet, limits, ground, foot, k, place, state, own, scratch):
         if least > ANY_HEIGHT and abs(level - least) > limits.uneven:
             # over an edge it lies on the tread
             marks[p, 1] = least
+    if least <= ANY_HEIGHT:
+        half = ground_at(ground, 0.5 * (marks[0, 0] + marks[1, 0]), 0.5 * (marks[0, 2] + marks[1, 2]))
+        if abs(half - 0.5 * (marks[0, 1] + marks[1, 1])) > limits.uneven:
+            # across an edge it is level with its highest point
+            marks[0, 1] = marks[1, 1] = max(marks[0, 1], marks[1, 1])
+        if abs(marks[2, 1] - marks[1, 1]) > max(beyond, limits.uneven):
+            marks[2, 1] = marks[1, 1]
     mark = marks[0] if anchor == HEEL else marks[1]
     rise = marks[1, 1] - marks[0, 1]
     slope = math.atan2(rise, long)
@@ -812,6 +840,9 @@ WARMUP = {
     "beyond": lambda: (
         foot_tables(), _limits(), level_ground(), (0, 1), np.full(4, -1.0), foot_states(), np.ones((6, 2, 24)),
         plan_scratch(),
+    ),
+    "soonest_landing": lambda: (
+        _limits(), (0, 0.0, False), np.full(4, -1.0), foot_states(), np.ones((6, 2, 24))[:, 0]
     ),
     "stretch": lambda: (_limits(), 0, 0.0, foot_states(), np.ones((6, 2, 24))[:, 0]),
     "stays": lambda: (_limits(), np.ones((6, 2, 24))[:, 0], np.zeros((2, 5, 3))[0, 3]),

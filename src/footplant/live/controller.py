@@ -647,7 +647,7 @@ class Controller:
             fitted = via is None and goal is None
             if fitted:
                 before = state.stride[2]
-                goal = next_tread(self, state, foot, stepping=stepping)
+                goal = next_tread(self, state, track, foot, stepping=stepping)
                 if state.stride[2] != before:
                     track = self.look_ahead(state)
                     self._keep_landing(state, 1 - foot, track)

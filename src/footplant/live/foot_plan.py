@@ -140,6 +140,13 @@ class FootPlanner:
             self.feet, self.limits, ground, (foot, now, stepping), aims, state, track, self._scratch
         )
 
+    def lands_in(self, state: FootState, foot: int, track: NDArray, now: float, *, stepping: bool) -> float | None:
+        """Return the seconds in which a foot that swings may land first; track: (N, 2, 24). None: not in sight."""
+        from footplant.live import _swing_plan as kernel
+
+        frame = kernel.soonest_landing(self.limits, (foot, now, stepping), NONE, state, track[:, foot])
+        return None if frame >= len(track) - 2 else frame * self.limits.interval
+
     def stretch(self, state: FootState, foot: int, track: NDArray, now: float) -> None:
         """Note how far the body has to be lowered while a foot that has landed is flat; track: (N, 2, 24)."""
         from footplant.live import _swing_plan as kernel

@@ -76,25 +76,41 @@ class _Landings(NamedTuple):
         return (places - self.begin) @ self.facing
 
 
-def next_tread(controller: Controller, state: ControllerState, foot: int, *, stepping: bool) -> NDArray | None:
+def next_tread(
+    controller: Controller, state: ControllerState, near: NDArray, foot: int, *, stepping: bool
+) -> NDArray | None:
     """Return the goal (4,) of a foot that swings, for `_swing_plan.plan_swing`, and scale the strides to come.
 
+    near: predicted feet (N, 2, 24), as of `Controller.look_ahead`. stepping: a step of a foot that the motion keeps
+    planted.
+
     None where no edge is ahead, and where no tread supports the foot: it lands where the motion does. Strides return to
-    their own length where no edge is ahead, in actions, in steps of their own (stepping), aside and backwards, and on
-    ground that moves.
+    their own length where no edge is ahead, in actions, in steps of their own (stepping), aside and backwards, where
+    one foot alone is put on the nearest tread (`_nearest`), and on ground that moves.
     """
     scale, state.stride[2] = state.stride[2], 1.0
-    if state.field.level or state.carried is not None or state.action is not None or stepping:
+    if state.field.level or state.carried is not None:
         return None
-    character, limits = controller.character, controller.planner.limits
+    character = controller.character
     track = np.zeros((round(TREADS.horizon / TREADS.interval) + 1, 2, 24))
     controller.look_ahead(state, track, TREADS.interval, stride=UNSCALED)
     edge = _largest_edge(state.field, track, character.height)
     if edge < STEP_PLAN_SETTINGS.edge * character.height:
         return None
-    found = _landings(controller, track, foot)
-    if found is None:
-        return None
+    lands = controller.planner.lands_in(state.feet, foot, near, state.now, stepping=stepping)
+    found = None if stepping or state.action is not None else _landings(controller, track, foot, lands)
+    goal = None if found is None else _fitted(controller, state, found, foot, edge, scale)
+    return goal if goal is not None or lands is None else _nearest(controller, state, foot, lands)
+
+
+def _fitted(
+    controller: Controller, state: ControllerState, found: _Landings, foot: int, edge: float, scale: float
+) -> NDArray | None:
+    """Return the goal (4,) of a foot as the landings are planned, and scale the strides to come.
+
+    edge: metres of the highest edge ahead. scale: of strides, so far. None where no tread within reach supports it.
+    """
+    limits = controller.planner.limits
     here, leg = state.feet.places[1 - foot, :2, ::2].mean(axis=0), 0.5 * (limits.left_leg + limits.right_leg)
     within, seconds = np.array([-np.inf, np.inf]), float(found.frames[0]) * TREADS.interval
     goal = np.zeros(4)
@@ -102,6 +118,7 @@ def next_tread(controller: Controller, state: ControllerState, foot: int, *, ste
         state.stride[2] = scale
         choice = _choose(controller, state, found, here, leg, edge, within)
         if choice is None:
+            state.stride[2] = 1.0
             return None
         chosen, level = choice
         scale = state.stride[2] = _scale(state.stride, found, chosen)
@@ -137,16 +154,21 @@ def _largest_edge(field: GroundField, track: NDArray, height: float) -> float:
     return float(np.abs(np.diff(_heights(field, body[0] + along[:, None] * ahead + beside), axis=1)).max())
 
 
-def _landings(controller: Controller, track: NDArray, foot: int) -> _Landings | None:
-    """Return the next landings, the first of a given foot; None if it does not land soon, or goes aside or back."""
-    planted = track[:, :, BITS] > 0
+def _landings(controller: Controller, track: NDArray, foot: int, lands: float | None) -> _Landings | None:
+    """Return the next landings, the first of a given foot; None if it is not predicted, or goes aside or back.
+
+    lands: seconds in which that foot lands, if it is soon.
+    """
+    planted, own = track[:, :, BITS] > 0, 0 if lands is None else math.ceil(lands / TREADS.interval - 1e-6)
     lasting = max(round(FOOT_PLAN.lasting * controller.tables.shortest_stance / TREADS.interval), 1)
     found = sorted(
         (int(frame), side)
         for side in range(2)
-        for frame in np.flatnonzero(~planted[:-1, side] & planted[1:, side]) + 1
-        if planted[frame : frame + lasting, side].all() and frame * TREADS.interval > FOOT_PLAN.shortest
+        for frame in own + np.flatnonzero(~planted[own:-1, side] & planted[own + 1 :, side]) + 1
+        if planted[frame : frame + lasting, side].all()
     )
+    if lands is not None:
+        found.insert(0, (own, foot))
     while found and found[0][1] != foot:
         # the landing of the other foot is planned
         found.pop(0)
@@ -170,6 +192,37 @@ def _landings(controller: Controller, track: NDArray, foot: int) -> _Landings | 
         forward, facing, np.diff(body, axis=0), body[0], float(stands),
         bool((~planted.any(axis=1)).mean() > STEP_PLAN_SETTINGS.running),
     )  # fmt: skip
+
+
+def _nearest(controller: Controller, state: ControllerState, foot: int, lands: float) -> NDArray | None:
+    """Return the goal (4,) of a foot on the tread that is nearest to where the motion lands it, along its own line.
+
+    lands: seconds in which it lands. None if nothing within reach supports it.
+    """
+    planner, near = controller.planner, controller.look_ahead(state)
+    leg = (planner.limits.left_leg, planner.limits.right_leg)[foot]
+    frame = min(round(lands / FOOT_PLAN.interval), len(near) - 2)
+    row = near[frame, foot]
+    line = (row[3:6] - row[0:3])[::2]
+    ahead = line / max(float(np.hypot(*line)), 1e-9)
+    sole, long = controller.soles[foot]
+    far = math.ceil(TREADS.farther * leg / STEP_PLAN_SETTINGS.spacing)
+    along = STEP_PLAN_SETTINGS.spacing * np.arange(-far, far + 1)
+    samples = (SAMPLES * sole - 0.5 * long)[:, None] * ahead
+    places = middle(row) + along[:, None] * ahead
+    under = _heights(state.field, places[:, None] + samples)
+    costs, _, level = (values[0] for values in support_costs(under[None, None], samples, controller.character))
+    order = np.argsort(costs + _move_costs(along / leg, lands), kind="stable")
+    for cell in order[costs[order] < UNSUPPORTED]:
+        goal = np.array([places[cell, 0], level[cell], places[cell, 1], lands])
+        if planner.beyond(state.feet, foot, near, frame, state.field, goal)[0] < TREADS.short:
+            return goal
+    return None
+
+
+def _move_costs(far: NDArray, lands: float) -> NDArray:
+    """Return what it costs to land (…) leg lengths from where the motion does: the sooner, the more, in seconds."""
+    return TREADS.own * (max(1.0, TREADS.usual / lands) * far) ** 2
 
 
 def _choose(
@@ -201,9 +254,7 @@ def _choose(
     for values, own in zip((costs, above, level), support_costs(under[None, None], lines[0], character)):
         values[number + 1, cell] = own[0]
     supported = costs[1] < UNSUPPORTED
-    # the sooner it lands, the less can it be moved
-    hurry = max(1.0, TREADS.usual / (found.frames[0] * TREADS.interval))
-    reach = TREADS.own * (hurry * (grid - at[0]) / leg) ** 2
+    reach = _move_costs((grid - at[0]) / leg, found.frames[0] * TREADS.interval)
     reach += np.where((grid < within[0]) | (grid > within[1]), OUT_OF_REACH, 0.0)
     # also before a step down
     costs[1], above[1] = costs[1] + reach, above[1] + reach
