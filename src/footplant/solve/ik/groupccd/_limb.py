@@ -349,7 +349,7 @@ def limb_tasks(body, rows, work, limb, with_distances):
     planes = 0
     for i in range(first, last):
         kind = kinds[i, KIND]
-        if kind in (HALF_SPACE, DISTANCE):
+        if kind == DISTANCE or (kind == HALF_SPACE and tree[kinds[i, JOINT], LIMB] == limb):
             found[limb, STEADY] = 0
         if kind >= CENTER or (kind == DISTANCE and not with_distances):
             continue
