@@ -15,6 +15,9 @@ OUT = 12
 """Columns of a contact: character, capsule, fraction along it, the same of the other one, way out of the other for the
 first (3), depth, how far the first's point is along that way, and the other's along the opposite one."""
 
+MOST_ACTORS = 1 << 20
+"""Actors of a crowd at most."""
+
 ASKED = 8
 """Columns of a row that asks a limb to make way: character, capsule, fraction along it, normal (3), depth, level."""
 
@@ -28,6 +31,21 @@ class Capsules(NamedTuple):
     """(K,) int64; the joint at which it ends."""
     radii: NDArray
     """(C, K) metres; negative: none."""
+
+
+class GoalsOnBodies(NamedTuple):
+    """Which bodies the goals of a group are on."""
+
+    rows: NDArray
+    """(n,) the character of each, in the group."""
+    follows: NDArray
+    """(n,) the actor that it follows; −1: none."""
+    carriers: NDArray
+    """(n,) the capsule that carries its point."""
+    followed: NDArray
+    """(n,) the capsule of the other actor that it follows."""
+    actors: NDArray
+    """(C,) numbers of the group's characters."""
 
 
 @uncounted_jit
@@ -169,6 +187,71 @@ def overlaps(capsules, others, positions, other_positions, came, other_came, loo
                     row[10] += nz * (a[2] + s * (b[2] - a[2]))
                     row[11] = nx * x + ny * y + nz * z - row[10]
                     count += 1
+    return count
+
+
+@uncounted_jit
+def pair_key(actor, capsule, other, other_capsule, capsules):
+    """Return one number for two capsules of two actors, of so many capsules of each."""
+    return ((actor * capsules + capsule) * MOST_ACTORS + other) * capsules + other_capsule
+
+
+@uncounted_jit
+def both_ways(found, actors, others, capsules, tolerated, count, pairs, ways, keys):
+    """Write contacts (n, 12) deeper than what is tolerated both ways round, after `count` of them; return how many.
+
+    actors, others: numbers of the characters. pairs: (N, 4) actor, capsule, other actor, its capsule; ways: (N, 3) out
+    of the other, metres; keys: (N,) see `pair_key`.
+    """
+    for n in range(found.shape[0]):
+        row = found[n]
+        if not row[9] > tolerated:
+            continue
+        one, i, two, j = actors[int(row[0])], int(row[1]), others[int(row[3])], int(row[4])
+        pairs[count, 0], pairs[count, 1], pairs[count, 2], pairs[count, 3] = one, i, two, j
+        pairs[count + 1, 0], pairs[count + 1, 1], pairs[count + 1, 2], pairs[count + 1, 3] = two, j, one, i
+        for k in range(3):
+            way = row[9] * row[6 + k]
+            ways[count, k], ways[count + 1, k] = way, -way
+        keys[count], keys[count + 1] = pair_key(one, i, two, j, capsules), pair_key(two, j, one, i, capsules)
+        count += 2
+    return count
+
+
+@uncounted_jit
+def add_ways(keys, ways, goals, solved, capsules, shifts):
+    """Add to shifts (n, 3) of goals the ways (N, 3), metres, out of the bodies that they are on, by sorted keys (N,).
+
+    solved: (C,) characters whose goals count; capsules: of each actor.
+    """
+    for n in range(goals.rows.shape[0]):
+        if goals.follows[n] < 0 or not solved[goals.rows[n]]:
+            continue
+        actor = goals.actors[goals.rows[n]]
+        key = pair_key(actor, goals.carriers[n], goals.follows[n], goals.followed[n], capsules)
+        low, high = 0, keys.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if keys[middle] < key:
+                low = middle + 1
+            else:
+                high = middle
+        if low < keys.shape[0] and keys[low] == key:
+            for k in range(3):
+                shifts[n, k] += ways[low, k]
+
+
+@uncounted_jit
+def without(found, left_out, others_left_out, out):
+    """Write the contacts (n, 12) of which neither capsule, (C, K) and (D, K) bool, is left out; return how many."""
+    count = 0
+    for n in range(found.shape[0]):
+        row = found[n]
+        if left_out[int(row[0]), int(row[1])] or others_left_out[int(row[3]), int(row[4])]:
+            continue
+        for k in range(row.shape[0]):
+            out[count, k] = row[k]
+        count += 1
     return count
 
 
@@ -316,6 +399,15 @@ def _read_only(*shape):
 
 
 WARMUP = {
+    "both_ways": lambda: (
+        np.zeros((1, OUT)), np.zeros(1, np.int64), np.zeros(1, np.int64), 1, 0.0, 0, np.zeros((2, 4), np.int64),
+        np.zeros((2, 3)), np.zeros(2, np.int64),
+    ),
+    "add_ways": lambda: (
+        np.zeros(1, np.int64), np.zeros((1, 3)), GoalsOnBodies(*np.zeros((5, 1), np.int64)), np.ones(1, bool), 1,
+        np.zeros((1, 3)),
+    ),
+    "without": lambda: (np.zeros((1, OUT)), np.zeros((1, 1), bool), np.zeros((1, 1), bool), np.zeros((1, OUT))),
     "ways": lambda: (
         np.zeros((1, OUT)), np.ones(1, bool), np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, ASKED)),
         np.zeros((1, ASKED)),

@@ -26,13 +26,13 @@ from footplant.live.crowd_apart import (
     LIMB,
     NEAR,
     Contacts,
-    Overlaps,
     Planes,
     Proxies,
     all_contacts,
     apart_rows,
     overlaps_of,
     skin_radii,
+    without,
 )
 from footplant.live.crowd_ease import offset_postures, posture_offsets
 from footplant.live.crowd_goals import Feet, GoalTable, Held, SolePoints
@@ -787,10 +787,16 @@ class Crowd:
                 stuck = np.zeros(len(held), bool)
                 stuck[overlaps.pairs[LIMB[overlaps.pairs[:, 1]], 0]] = True
                 # contacts of where they will not be
-                found, earlier = (self._without(some, stuck & ~held) for some in (found, earlier))
+                moved = [
+                    np.repeat((stuck & ~held)[group.actors, None], own.radii.shape[1], axis=1)
+                    for group, own in zip(self.groups, self._proxies, strict=True)
+                ]
+                found, earlier = without(found, moved), without(earlier, moved)
                 held |= stuck
             further = apart_rows(self._proxies, posed, (found, earlier), freedom) if freedom else []
-            earlier, solved_last = _of_free(found, holding), members
+            # a limb out of one body alone may be in another, which would send it back; one that holds a goal would only
+            # swivel, and for both
+            earlier, solved_last = without(found, holding), members
             changed = []
             for index, group in enumerate(self.groups):
                 some = np.flatnonzero(members[group.actors])
@@ -802,7 +808,7 @@ class Crowd:
                     stays = Held(state.came[index], held[group.actors])
                     start = _held_back(group, start, state.locals[index], stays.held)
                 if len(overlaps):
-                    _shift_goals(group, order.first[group.actors] < number, overlaps, shifts[index])
+                    overlaps.shift(group.on_bodies, order.first[group.actors] < number, shifts[index])
                 rows, sources = self._rows(
                     state, index, start.poses, posed, before, start.feet, shares[index],
                     further[index] if further else None, shifts[index], stays, some,
@@ -945,14 +951,6 @@ class Crowd:
         some = [looked_at[group.actors] for group in self.groups]
         return all_contacts(self._proxies, posed, slack=-NEAR, came=came, looked_at=some)
 
-    def _without(self, found: Contacts, left_out: NDArray) -> Contacts:
-        """Return contacts without those of some actors (A,)."""
-        return {
-            (one, two): rows[~(left_out[self.groups[one].actors[_indices(rows, 0)[0]]]
-                               | left_out[self.groups[two].actors[_indices(rows, 3)[0]]])]
-            for (one, two), rows in found.items()
-        }  # fmt: skip
-
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): normalise joint rotations to unit quaternions, as renderers need them."""
         from footplant.live import _crowd as kernel
@@ -991,31 +989,6 @@ class Performance:
     """(F, goals) metres (radians) left of each goal; NaN where it was not active."""
 
 
-def _shift_goals(group: CrowdGroup, solved: NDArray, overlaps: Overlaps, shifts: NDArray) -> None:
-    """Shift goals on other bodies (n, 3) by what the limb that carries the point is deep in that body, as it is posed.
-
-    The point alone may be clear of a body that the rest of its bone goes through. solved: (C,) characters whose pose
-    has met their goals in a round before.
-    """
-    table = group.goals
-    n = np.flatnonzero((table.follows >= 0) & solved[table.row])
-    pairs = np.column_stack([group.actors[table.row[n]], group.capsules[n], table.follows[n], group.followed[n]])
-    found, ways = overlaps.find(pairs)
-    shifts[n[found]] += ways[found]
-
-
-def _of_free(found: Contacts, held: list[NDArray]) -> Contacts:
-    """Return the contacts that count in the next round as well: a limb out of one body alone may be in another.
-
-    It would be sent back then. Those of limbs that hold a goal (held) do not: such a limb only swivels, and would do so
-    for both.
-    """
-    return {
-        (one, two): rows[~(held[one][_indices(rows, 0)] | held[two][_indices(rows, 3)])]
-        for (one, two), rows in found.items()
-    }
-
-
 class _Start(NamedTuple):
     """From where the characters of a group are solved."""
 
@@ -1042,11 +1015,6 @@ def _held_back(group: CrowdGroup, given: _Start, came: NDArray, held: NDArray) -
         places[air], turns[air] = poses.positions[:, group.feet][air], poses.rotations[:, group.feet][air]
         feet = replace(feet, places=places, turns=turns)
     return _Start(postures, poses, feet)
-
-
-def _indices(contacts: NDArray, column: int) -> tuple[NDArray, NDArray]:
-    """Return the characters and capsules of one side of contacts: columns from 0, or from 3 on."""
-    return contacts[:, column].astype(np.int64), contacts[:, column + 1].astype(np.int64)
 
 
 def _seconds(ease: float) -> float:

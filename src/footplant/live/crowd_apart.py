@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from footplant.humanoid.body_proxy import SEGMENTS
 from footplant.humanoid.body_shell import surface_of
 from footplant.skeleton import Character
+
+if TYPE_CHECKING:
+    from footplant.live._crowd_apart import GoalsOnBodies
 
 NEAR = 0.04
 """Metres between two bodies from which rows keep them apart, so that they hold before bodies overlap."""
@@ -38,8 +41,6 @@ _BONES = (
                          ("lower_leg", "foot"))),
 )  # fmt: skip
 """Joints between which a capsule lies, the segment whose radius it has, and whether it belongs to a limb."""
-MOST_ACTORS = 1 << 20
-"""Actors of a crowd at most."""
 TRUNK, HEAD = 0, 1
 """Capsules that are not of a limb."""
 LIMB = np.array([bone[3] for bone in _BONES])
@@ -182,35 +183,38 @@ class Overlaps:
         """Return how many there are."""
         return len(self.keys)
 
-    def find(self, pairs: NDArray) -> tuple[NDArray, NDArray]:
-        """Return which of some pairs (n, 4) overlap (n,), and the ways out (n, 3), metres."""
-        if not len(self.keys):
-            return np.zeros(len(pairs), bool), np.zeros((len(pairs), 3))
-        keys = _keys(pairs)
-        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return self.keys[place] == keys, self.ways[place]
+    def shift(self, goals: GoalsOnBodies, solved: NDArray, shifts: NDArray) -> None:
+        """Shift goals on other bodies (n, 3) by what the limb that carries the point is deep in that body, as posed.
 
+        The point alone may be clear of a body that the rest of its bone goes through. solved: (C,) characters whose
+        pose has met their goals in a round before.
+        """
+        from footplant.live import _crowd_apart as kernel
 
-def _keys(pairs: NDArray) -> NDArray:
-    """Return one number (n,) for each pair (n, 4)."""
-    capsules = len(_BONES)
-    return ((pairs[:, 0] * capsules + pairs[:, 1]) * MOST_ACTORS + pairs[:, 2]) * capsules + pairs[:, 3]
+        kernel.add_ways(self.keys, self.ways, goals, solved, len(_BONES), shifts)
 
 
 def overlaps_of(found: Contacts, actors: Sequence[NDArray], tolerated: float) -> Overlaps:
     """Return the contacts that are deeper than what is tolerated, metres, both ways round; actors: of each group."""
-    pairs, ways = [np.zeros((0, 4), np.int64)], [np.zeros((0, 3))]
+    from footplant.live import _crowd_apart as kernel
+
+    most, count = 2 * sum(len(rows) for rows in found.values()), 0
+    pairs, ways, keys = np.empty((most, 4), np.int64), np.empty((most, 3)), np.empty(most, np.int64)
     for (one, two), rows in found.items():
-        deep = rows[rows[:, 9] > tolerated]
-        whole = deep[:, [0, 1, 3, 4]].astype(np.int64)
-        whole[:, 0], whole[:, 2] = actors[one][whole[:, 0]], actors[two][whole[:, 2]]
-        way = deep[:, 9:10] * deep[:, 6:9]
-        pairs += [whole, whole[:, [2, 3, 0, 1]]]
-        ways += [way, -way]
-    both, out = np.concatenate(pairs), np.concatenate(ways)
-    keys = _keys(both)
-    order = np.argsort(keys)
-    return Overlaps(both[order], out[order], keys[order])
+        count = kernel.both_ways(rows, actors[one], actors[two], len(_BONES), tolerated, count, pairs, ways, keys)
+    order = np.argsort(keys[:count])
+    return Overlaps(pairs[order], ways[order], keys[order])
+
+
+def without(found: Contacts, left_out: Sequence[NDArray]) -> Contacts:
+    """Return the contacts of which neither capsule is left out: (C, K) bool of each group."""
+    from footplant.live import _crowd_apart as kernel
+
+    kept = {}
+    for (one, two), rows in found.items():
+        out = np.empty_like(rows)
+        kept[one, two] = out[: kernel.without(rows, left_out[one], left_out[two], out)]
+    return kept
 
 
 def apart_rows(

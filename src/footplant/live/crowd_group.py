@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from footplant.live.crowd_scene import CrowdActor, CrowdScene, Goal
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.groupccd import GroupCcd, bodies_of
+
+if TYPE_CHECKING:
+    from footplant.live._crowd_apart import GoalsOnBodies
 
 SWINGS_ABOVE = 0.02
 """Metres of the sole above the floor from which a foot counts as in the air: more than soles of planted feet that are
@@ -155,6 +158,14 @@ class CrowdGroup:
             self._room, self.tree = (joints, rows), self.solver.tree_with(joints)
             self.workspace = self.tree.workspace(rows)
         self.capsules, self.layout = self.carriers(self.goals.joint), None
+
+    @property
+    def on_bodies(self) -> GoalsOnBodies:
+        """Which bodies its goals are on."""
+        from footplant.live._crowd_apart import GoalsOnBodies
+
+        table = self.goals
+        return GoalsOnBodies(table.row, table.follows, self.capsules, self.followed, self.actors)
 
     def carriers(self, joints: NDArray) -> NDArray:
         """Return the capsules (n,) that carry points of joints (n,); −1 where bodies are not kept apart."""
