@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from footplant.kernels import jit, uncounted_jit
+from footplant.kernels import jit, strict_jit, uncounted_jit
 from footplant.kernels.fk import pose_joint
 from footplant.kernels.hull import convex_hull
 from footplant.kernels.hybrid import normalize_rows
@@ -33,42 +33,84 @@ def centers_of_mass(rows, masses, centers, positions, rotations, out):
         out[n, 0], out[n, 1], out[n, 2] = x, y, z
 
 
-@jit
-def points_of(goals, rows, joints, offsets, positions, rotations, out):
-    """Write positions (n, 3) of the points of some goals (n,): rows, joints, offsets (goals, 3) of all of them."""
-    for n in range(goals.shape[0]):
-        g = goals[n]
-        c, j = rows[g], joints[g]
+class Goals(NamedTuple):
+    """The goals of a group as the kernels take them; see `crowd_goals.GoalTable`."""
+
+    rows: np.ndarray
+    joints: np.ndarray
+    points: np.ndarray
+    targets: np.ndarray
+    shifts: np.ndarray
+    follows: np.ndarray
+    early: np.ndarray
+    follow_joints: np.ndarray
+    follow_points: np.ndarray
+    kinds: np.ndarray
+    values: np.ndarray
+
+
+@strict_jit
+def start_targets(goals, active, places, positions, rotations, target, behind, own, owners):
+    """Write the targets (n, 4) of active goals (n,) without what they follow, and where their points are: own (n, 3).
+
+    places: (actors + 1, 2) group and row of each actor, last −1 for none; owners: (n, 2) those of whom each follows.
+    behind: (n, 3) as the targets.
+    """
+    for n in range(active.shape[0]):
+        g = active[n]
+        c, j, other = goals.rows[g], goals.joints[g], goals.follows[g]
+        if other < 0:
+            other = places.shape[0] - 1
+        owners[n, 0], owners[n, 1] = places[other, 0], places[other, 1]
+        for k in range(3):
+            target[n, k] = goals.targets[g, k] + goals.shifts[g, k]
+            behind[n, k] = target[n, k]
+        target[n, 3] = 0.0
         x, y, z = rotate(
             rotations[c, j, 0], rotations[c, j, 1], rotations[c, j, 2], rotations[c, j, 3],
-            offsets[g, 0], offsets[g, 1], offsets[g, 2],
+            goals.points[g, 0], goals.points[g, 1], goals.points[g, 2],
         )  # fmt: skip
-        out[n, 0], out[n, 1], out[n, 2] = positions[c, j, 0] + x, positions[c, j, 1] + y, positions[c, j, 2] + z
+        own[n, 0], own[n, 1], own[n, 2] = positions[c, j, 0] + x, positions[c, j, 1] + y, positions[c, j, 2] + z
 
 
-@jit
-def follow(goals, owners, group, early, joints, offsets, posed, free, target, behind):
-    """Add the points that some goals (n,) follow to their targets (n, 4), where these are of a group.
+@strict_jit
+def follow(goals, active, owners, group, posed, free, target, behind):
+    """Add the points that active goals (n,) follow to their targets (n, 4), where these are of a group.
 
-    owners: (n, 2) group and row of whom each follows; early, joints, offsets: of all goals. posed, free: positions
-    (C, J, 3) and rotations (C, J, 4) of the group now and without goals; those count for early goals. behind: (n, 3)
-    the roots of whom they follow.
+    owners: (n, 2) group and row of whom each follows. posed, free: positions (C, J, 3) and rotations (C, J, 4) of the
+    group now and without goals; those count for early goals. behind: (n, 3) the roots of whom they follow.
     """
-    for n in range(goals.shape[0]):
+    for n in range(active.shape[0]):
         if owners[n, 0] != group:
             continue
-        g, c = goals[n], owners[n, 1]
-        positions, rotations = free if early[g] else posed
-        j = joints[g]
+        g, c = active[n], owners[n, 1]
+        positions, rotations = free if goals.early[g] else posed
+        j = goals.follow_joints[g]
         x, y, z = rotate(
             rotations[c, j, 0], rotations[c, j, 1], rotations[c, j, 2], rotations[c, j, 3],
-            offsets[g, 0], offsets[g, 1], offsets[g, 2],
+            goals.follow_points[g, 0], goals.follow_points[g, 1], goals.follow_points[g, 2],
         )  # fmt: skip
         target[n, 0] += positions[c, j, 0] + x
         target[n, 1] += positions[c, j, 1] + y
         target[n, 2] += positions[c, j, 2] + z
         for k in range(3):
             behind[n, k] = free[0][c, 0, k]
+
+
+@strict_jit
+def away(goals, active, kind, own, behind, target):
+    """Write the half-spaces of active goals (n,) of a kind that keep a point away from a body.
+
+    Away from the body behind the fist: the fist itself may be inside the head.
+    """
+    for n in range(active.shape[0]):
+        if goals.kinds[active[n]] != kind:
+            continue
+        x, z = own[n, 0] - behind[n, 0], own[n, 2] - behind[n, 2]
+        size = max(math.sqrt(x * x + z * z), 1e-9)
+        x, z = x / size, z / size
+        target[n, 3] = x * target[n, 0] + 0.0 * target[n, 1] + z * target[n, 2] + goals.values[active[n]]
+        target[n, 0], target[n, 1], target[n, 2] = x, 0.0, z
 
 
 class SoleTables(NamedTuple):
@@ -235,6 +277,11 @@ def _whole_numbers(*shape):
     return array
 
 
+def _goals():
+    none, where = np.zeros(1, np.int64), np.zeros((1, 3))
+    return Goals(none, none, where, where, where, none, np.zeros(1, bool), none, where, none, np.zeros(1))
+
+
 def _no_rows():
     return LaidRows(np.zeros(2, np.int64), np.zeros((0, 5), np.int64), np.zeros((0, 11)), np.zeros(0, np.int64))
 
@@ -248,14 +295,16 @@ WARMUP = {
         np.zeros(1, np.int64), _no_rows(),
         PlaneRows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 4))), 2, 0, _no_rows(),
     ),
-    "points_of": lambda: (
-        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3),
-        _read_only(1, 1, 4), np.zeros((1, 3)),
+    "start_targets": lambda: (
+        _goals(), np.zeros(1, np.int64), np.zeros((2, 2), np.int64), _read_only(1, 1, 3), _read_only(1, 1, 4),
+        np.zeros((1, 4)), np.zeros((1, 3)), np.zeros((1, 3)), np.zeros((1, 2), np.int64),
     ),
     "follow": lambda: (
-        np.zeros(1, np.int64), np.zeros((1, 2), np.int64), 0, np.zeros(1, bool), np.zeros(1, np.int64),
-        np.zeros((1, 3)), (_read_only(1, 1, 3), _read_only(1, 1, 4)), (_read_only(1, 1, 3), _read_only(1, 1, 4)),
-        np.zeros((1, 4)), np.zeros((1, 3)),
+        _goals(), np.zeros(1, np.int64), np.zeros((1, 2), np.int64), 0, (_read_only(1, 1, 3), _read_only(1, 1, 4)),
+        (_read_only(1, 1, 3), _read_only(1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 3)),
+    ),
+    "away": lambda: (
+        _goals(), np.zeros(1, np.int64), 1, np.zeros((1, 3)), np.zeros((1, 3)), np.zeros((1, 4)),
     ),
     "centers_of_mass": lambda: (
         np.zeros(1, np.int64), _read_only(1, 1), _read_only(1, 1, 3), _read_only(1, 1, 3), _read_only(1, 1, 4),

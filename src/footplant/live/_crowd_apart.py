@@ -48,6 +48,19 @@ class GoalsOnBodies(NamedTuple):
     """(C,) numbers of the group's characters."""
 
 
+class GoalsOnSkin(NamedTuple):
+    """What moves the targets of goals (n,) on other bodies out of these."""
+
+    on_skin: NDArray
+    """(n,) bool; whether they bring a point to the other's skin."""
+    early: NDArray
+    """(n,) bool; whether they follow the other's pose before its goals."""
+    radii: NDArray
+    """(n,) metres, the skin about each point."""
+    shares: NDArray
+    """(n,) activations."""
+
+
 @uncounted_jit
 def between(p, q):
     """Return the fractions along two segments (6 scalars each) of the points nearest to each other."""
@@ -333,17 +346,20 @@ def place_rows(rows, order, capsules, positions, rotations, poses, joints, point
 
 
 @uncounted_jit
-def clear_targets(capsules, positions, rows, radii, own, shares, targets):
-    """Move targets (n, 3) of points out of the bodies that they are on, so that skin meets skin.
+def clear_targets(capsules, posed, free, group, active, goals, owners, own, targets):
+    """Move targets (n, 4) of active goals (n,) out of the bodies of a group that they are on, so that skin meets skin.
 
-    rows: (n,) the character (C) that each target is on, or −1; radii: (n,) metres, the skin about each point; own:
-    (n, 3) where the points would be without their goals; shares: (n,) activations. What is moved is where the point is
-    asked to be at this activation, own + share · (target − own), straight out of the deepest capsule, three times.
+    posed, free: (C, J, 3) positions of the group now and without goals; those count for early goals. owners: (n, 2)
+    group and row of the body that each is on; own: (n, 3) where the points would be without their goals. What is moved
+    is where the point is asked to be at its activation, own + share · (target − own), straight out of the deepest
+    capsule, three times.
     """
-    for n in range(rows.shape[0]):
-        character, share = rows[n], shares[n]
-        if character < 0 or share < 1e-3:
+    for n in range(active.shape[0]):
+        character, g = owners[n, 1], active[n]
+        share, radius = goals.shares[g], goals.radii[g]
+        if owners[n, 0] != group or not goals.on_skin[g] or share < 1e-3:
             continue
+        positions = free if goals.early[g] else posed
         x = own[n, 0] + share * (targets[n, 0] - own[n, 0])
         y = own[n, 1] + share * (targets[n, 1] - own[n, 1])
         z = own[n, 2] + share * (targets[n, 2] - own[n, 2])
@@ -365,7 +381,7 @@ def clear_targets(capsules, positions, rows, radii, own, shares, targets):
                 px, py, pz = a[0] + t * ux, a[1] + t * uy, a[2] + t * uz
                 dx, dy, dz = x - px, y - py, z - pz
                 far = math.sqrt(dx * dx + dy * dy + dz * dz)
-                depth = r + radii[n] - far
+                depth = r + radius - far
                 if depth <= deepest:
                     continue
                 if far < 0.02:
@@ -376,7 +392,7 @@ def clear_targets(capsules, positions, rows, radii, own, shares, targets):
                     far = math.sqrt(dx * dx + dy * dy + dz * dz)
                     if far < 1e-6:
                         dx, dy, dz, far = 0.0, 1.0, 0.0, 1.0
-                deepest, reach, cx, cy, cz = depth, r + radii[n], px, py, pz
+                deepest, reach, cx, cy, cz = depth, r + radius, px, py, pz
                 vx, vy, vz = dx / far, dy / far, dz / far
             if deepest <= 0.0:
                 break
@@ -422,11 +438,13 @@ WARMUP = {
     "clear_targets": lambda: (
         _smallest(),
         _read_only(1, 1, 3),
+        _read_only(1, 1, 3),
+        0,
         np.zeros(1, np.int64),
-        np.zeros(1),
+        GoalsOnSkin(np.zeros(1, bool), np.zeros(1, bool), np.zeros(1), np.zeros(1)),
+        np.zeros((1, 2), np.int64),
         np.zeros((1, 3)),
-        np.zeros(1),
-        np.zeros((1, 3)),
+        np.zeros((1, 4)),
     ),
     "overlaps": lambda: (
         _smallest(),

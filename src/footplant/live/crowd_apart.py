@@ -143,15 +143,6 @@ BUSY = 0.05
 other in the fight overlap by 19 mm."""
 
 
-def clear_targets(
-    body: Proxies, posed: Posed, rows: NDArray, radii: NDArray, own: NDArray, shares: NDArray, targets: NDArray
-) -> None:  # fmt: skip
-    """Move targets (n, 3) of goals on other characters onto their skins, in place; see `_crowd_apart.clear_targets`."""
-    from footplant.live import _crowd_apart as kernel
-
-    kernel.clear_targets(body.tables(), posed.positions, rows, radii, own, shares, targets)
-
-
 def all_contacts(
     proxies: Sequence[Proxies], posed: Sequence[Posed], *, slack: float = 0.0,
     came: Sequence[NDArray] | None = None, looked_at: Sequence[NDArray] | None = None,

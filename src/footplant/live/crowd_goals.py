@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints.balance import soles
-from footplant.live.crowd_apart import Posed, Proxies, clear_targets
+from footplant.live.crowd_apart import Posed, Proxies
 from footplant.live.crowd_scene import KINDS, CrowdActor, Goal
 from footplant.skeleton import Point
 from footplant.solve.ik.groupccd import GroupCcd
@@ -241,30 +242,29 @@ class GoalTable:
         """
         from footplant.live import _crowd as kernel
 
-        target = np.zeros((len(active), 4))
-        target[:, :3] = self.target[active] + self.shift[active]
-        behind, own = target[:, :3].copy(), np.empty((len(active), 3))
-        kernel.points_of(active, self.row, self.joint, self.point, before.positions, before.rotations, own)
-        owners = place[self.follows[active]]
+        count, goals = len(active), self._arrays
+        target, behind, own = np.empty((count, 4)), np.empty((count, 3)), np.empty((count, 3))
+        owners = np.empty((count, 2), np.int64)
+        kernel.start_targets(
+            goals, active, place, before.positions, before.rotations, target, behind, own, owners
+        )  # fmt: skip
         if self.followed:
             for group, (now, free) in enumerate(zip(posed, unconstrained, strict=True)):
                 kernel.follow(
-                    active, owners, group, self.early, self.follow_joint, self.follow_point,
-                    (now.positions, now.rotations), (free.positions, free.rotations), target, behind,
+                    goals, active, owners, group, (now.positions, now.rotations), (free.positions, free.rotations),
+                    target, behind,
                 )  # fmt: skip
-        for number in np.flatnonzero(np.bincount(self.kinds[active], minlength=len(KINDS))).tolist():
+        kinds = self.kinds[active]
+        for number in np.flatnonzero(np.bincount(kinds, minlength=len(KINDS))).tolist():
             kind = KINDS[number]
             if kind == "reach":
                 continue
-            n = np.flatnonzero(self.kinds[active] == number)
-            goal = active[n]
             if kind == "away":
-                # away from the body behind the fist: the fist itself may be inside the head
-                line = (own[n] - behind[n]) * [1.0, 0.0, 1.0]
-                line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
-                target[n, 3] = np.sum(line * target[n, :3], axis=1) + self.value[goal]
-                target[n, :3] = line
-            elif kind == "above":
+                kernel.away(goals, active, number, own, behind, target)
+                continue
+            n = np.flatnonzero(kinds == number)
+            goal = active[n]
+            if kind == "above":
                 target[n] = [0.0, 1.0, 0.0, 0.0]
                 target[n, 3] = self.value[goal]
             elif kind == "apart":
@@ -289,7 +289,7 @@ class GoalTable:
         self.latest[active] = target[:, :3]
         if bodies and self.followed:
             self._clear(active, own, posed, unconstrained, owners, share, bodies, target)
-            on_skin = np.flatnonzero(_ON_SKIN[self.kinds[active]])
+            on_skin = np.flatnonzero(_ON_SKIN[kinds])
             goal = active[on_skin]
             target[on_skin, :3] += shifts[goal] / np.maximum(share[goal], 0.02)[:, None]
         if held is not None and held.held.any():
@@ -314,16 +314,24 @@ class GoalTable:
 
         owners: (n, 2) group and row of whom each follows.
         """
+        from footplant.live import _crowd_apart as kernel
+
         assert self.radius is not None
-        reaching, early = _ON_SKIN[self.kinds[active]], self.early[active]
-        radius, asked, moved = self.radius[active], share[active], np.ascontiguousarray(target[:, :3])
-        for group in range(len(posed)):
-            for is_early, where in ((True, unconstrained), (False, posed)):
-                counts = reaching & (owners[:, 0] == group) & (early == is_early)
-                if counts.any():
-                    rows = np.where(counts, owners[:, 1], -1)
-                    clear_targets(bodies[group], where[group], rows, radius, own, asked, moved)
-        target[:, :3] = moved
+        goals = kernel.GoalsOnSkin(self.at_points, self.early, self.radius, share)
+        for group, (now, free) in enumerate(zip(posed, unconstrained, strict=True)):
+            kernel.clear_targets(
+                bodies[group].tables(), now.positions, free.positions, group, active, goals, owners, own, target
+            )
+
+    @cached_property
+    def _arrays(self):
+        """The goals as the kernels take them."""
+        from footplant.live import _crowd as kernel
+
+        return kernel.Goals(
+            self.row, self.joint, self.point, self.target, self.shift, self.follows, self.early, self.follow_joint,
+            self.follow_point, self.kinds, self.value,
+        )  # fmt: skip
 
     def _bones(self, goals: NDArray, place: NDArray, posed: Sequence[Posed]) -> NDArray:
         """Return unit directions (n, 3) of the bones that end at the joints that goals follow."""
