@@ -61,9 +61,12 @@ class Easing:
 
     def at(self, now: float) -> tuple[NDArray, NDArray]:
         """Return the rows (n,) that are offset at a time, and their offsets (n, width)."""
-        self._live &= now < self._begun + self._over
-        rows = np.flatnonzero(self._live)
-        return rows, self._value(rows, now, 0)
+        from footplant.live import _crowd_ease as kernel
+
+        most = np.count_nonzero(self._live)
+        rows, offsets = np.empty(most, np.int64), np.empty((most, self._terms.shape[2]))
+        count = kernel.offsets_at(self._live, self._begun, self._over, self._terms, now, rows, offsets) if most else 0
+        return rows[:count], offsets[:count]
 
     def motion_of(self, rows: NDArray, now: float) -> tuple[NDArray, NDArray, NDArray]:
         """Return offsets (n, width) of rows at a time, with their first and second derivatives per second."""

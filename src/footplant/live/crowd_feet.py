@@ -93,13 +93,14 @@ class FootHolds:
             self._let_go(places, turns, moving, now, settled, asked)
             places[self._held], turns[self._held] = self._places[self._held], self._turns[self._held]
             feet, offsets = self._ease.at(now)
-            row, foot = np.divmod(feet, moving.shape[1])
-            share = self._ease.shares(feet, now)
-            lift = 16.0 * (share * (1.0 - share)) ** 2 * self._lifts[row, foot]
-            places[row, foot] += offsets[:, :3]
-            places[row, foot, 1] += lift
-            turns[row, foot] = rotation.multiply(rotation.exp(offsets[:, 3:]), turns[row, foot])
-            stepping[row, foot] = self._lifts[row, foot] > 0.0
+            if len(feet):
+                row, foot = np.divmod(feet, moving.shape[1])
+                share = self._ease.shares(feet, now)
+                lift = 16.0 * (share * (1.0 - share)) ** 2 * self._lifts[row, foot]
+                places[row, foot] += offsets[:, :3]
+                places[row, foot, 1] += lift
+                turns[row, foot] = rotation.multiply(rotation.exp(offsets[:, 3:]), turns[row, foot])
+                stepping[row, foot] = self._lifts[row, foot] > 0.0
         self._shown = places, turns, moving | stepping
         return places, turns, stepping
 
@@ -110,12 +111,16 @@ class FootHolds:
         """Let feet go that their motion lifts, and one of each character that is too far from where it should be."""
         feet = self._held.shape[1]
         rows = np.flatnonzero(self._held.any(axis=1))
+        if not len(rows):
+            return
         held, rolls = self._held[rows], moving[rows]
-        off = np.hypot(*np.moveaxis((self._places[rows] - places[rows])[..., ::2], -1, 0))
-        stepping = self._ease.active((rows[:, None] * feet + np.arange(feet)).ravel()).reshape(held.shape)
-        alone = settled[rows] & ~(stepping | rolls).any(axis=1)
-        first = np.argmax(np.where(held, off, -1.0), axis=1)[:, None] == np.arange(feet)
-        steps = held & ~rolls & (off > STEPS_FROM) & alone[:, None] & first
+        away = (self._places[rows] - places[rows])[..., ::2]
+        off = np.hypot(away[..., 0], away[..., 1])
+        steps = held & ~rolls & (off > STEPS_FROM)
+        if steps.any():
+            stepping = self._ease.active((rows[:, None] * feet + np.arange(feet)).ravel()).reshape(held.shape)
+            alone = settled[rows] & ~(stepping | rolls).any(axis=1)
+            steps &= alone[:, None] & (np.argmax(np.where(held, off, -1.0), axis=1)[:, None] == np.arange(feet))
         some, foot = np.nonzero(held & (rolls | steps))
         if not len(some):
             return

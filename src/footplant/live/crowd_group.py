@@ -107,7 +107,7 @@ class CrowdGroup:
     def __init__(self, numbers: list[int], prepared: Sequence[PreparedActor], scene: CrowdScene) -> None:
         self.solver, self.numbers = prepared[0].solver, numbers
         actors = [scene.actors[number] for number in numbers]
-        self.bodies = bodies_of([actor.character for actor in actors])
+        self._keep([table.copy() for table in bodies_of([actor.character for actor in actors])])
         self.heights = np.array([actor.character.height for actor in actors])
         self.parents = actors[0].character.skeleton.parents
         self.lines = Lines([own.line for own in prepared])
@@ -184,16 +184,18 @@ class CrowdGroup:
 
     def shape(self, rows: dict[int, tuple[NDArray, ...]]) -> None:
         """Give rows other bodies: see `body_of`."""
-        tables = [table.copy() for table in self.bodies]
         for row, body in rows.items():
-            for table, values in zip(tables, body[:3], strict=True):
+            for table, values in zip(self._tables, body[:3], strict=True):
                 table[row] = values
             self.heights[row] = float(body[3])
             if self.proxies is not None:
                 self.proxies.radii[row] = body[4]
-        offsets, masses, centers = (_frozen(table) for table in tables)
-        self.bodies = offsets, masses, centers
-        self.goals = replace(self.goals, masses=masses, centers=centers)
+
+    def _keep(self, tables: Sequence[NDArray]) -> None:
+        """Take tables of bones (C, J, 3), masses (C, J) and centres of mass (C, J, 3), which are written in place."""
+        self._tables = tuple(tables)
+        self.bodies = tuple(_frozen(table.view()) for table in tables)
+        """The same, read-only: kernels are compiled for bodies that are."""
 
     def reshape(self, now: float) -> None:
         """Let bodies that change into others be what they are at a time."""
@@ -214,16 +216,13 @@ class CrowdGroup:
         row = self.size
         self.numbers.append(number)
         self.actors = np.array(self.numbers)
-        offsets, masses, centers = (
-            _frozen(np.concatenate([table, body])) for table, body in zip(self.bodies, prepared.bones, strict=True)
-        )
-        self.bodies = offsets, masses, centers
+        self._keep([np.concatenate([table, body]) for table, body in zip(self._tables, prepared.bones, strict=True)])
         self.heights = np.append(self.heights, prepared.actor.character.height)
         self.here = np.append(self.here, True)
         self.skin = np.concatenate([self.skin, prepared.skin[None]])
         if self.proxies is not None and prepared.proxies is not None:
             self.proxies = replace(self.proxies, radii=np.concatenate([self.proxies.radii, prepared.proxies.radii]))
-        self.goals = replace(self.goals, masses=masses, centers=centers)
+        self.goals = replace(self.goals, masses=self.bodies[1], centers=self.bodies[2])
         self.layout = None
         return row
 

@@ -152,17 +152,29 @@ class Lines:
 
         rows: (n,) those that are read; None: all.
         """
-        rows = np.arange(len(self._lines)) if rows is None else rows
-        at, tabled = min(max(scene, 0), len(self._roots) - 1), np.minimum(rows, self._roots.shape[1] - 1)
-        root, local, phases = self._roots[at, tabled], self._locals[at, tabled], self._phases[at, tabled]
-        for n, row in enumerate(rows.tolist()) if self.own else ():
-            if row in self.own:
-                line = self._lines[row]
-                own = line.index(frame, scene)
-                root[n], local[n], phases[n] = line.root[own], line.locals[own], line.phases[own]
-        moved = np.flatnonzero(self._moved[rows])
+        at = min(max(scene, 0), len(self._roots) - 1)
+        if rows is None:
+            # absent ones and those of their own included, which are written below
+            more = len(self._lines) - self._roots.shape[1]
+            tables = (self._roots[at], self._locals[at], self._phases[at])
+            root, local, phases = (
+                np.concatenate([table, np.repeat(table[-1:], more, axis=0)]) if more else table.copy()
+                for table in tables
+            )
+            own, places, moved = self.own, self.own, np.flatnonzero(self._moved)
+            whose = moved
+        else:
+            tabled = np.minimum(rows, self._roots.shape[1] - 1)
+            root, local, phases = self._roots[at, tabled], self._locals[at, tabled], self._phases[at, tabled]
+            places = [n for n, row in enumerate(rows.tolist()) if row in self.own]
+            own, moved = rows[places].tolist(), np.flatnonzero(self._moved[rows])
+            whose = rows[moved]
+        for n, row in zip(places, own, strict=True):
+            line = self._lines[row]
+            now = line.index(frame, scene)
+            root[n], local[n], phases[n] = line.root[now], line.locals[now], line.phases[now]
         if len(moved):
-            turns = self._turns[rows[moved]]
-            root[moved] = rotation.rotate(turns, root[moved]) + self._shifts[rows[moved]]
+            turns = self._turns[whose]
+            root[moved] = rotation.rotate(turns, root[moved]) + self._shifts[whose]
             local[moved, 0] = rotation.multiply(turns, local[moved, 0])
         return root, local, phases

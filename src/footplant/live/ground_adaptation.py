@@ -50,8 +50,5 @@ def foot_targets(
 
 def tilts_with(normals: NDArray, clear: NDArray) -> NDArray:
     """Return rotations (…, 4) of soles that are tilted with the ground; clear: (…,) heights over `TILTS_BELOW`."""
-    return rotation.slerp(
-        rotation.identity(*clear.shape),
-        rotation.between(rotation.AXES["y"], normals),
-        np.clip(2.0 - 2.0 * clear, 0.0, 1.0),
-    )
+    share = np.clip(2.0 - 2.0 * clear, 0.0, 1.0)
+    return rotation.exp(share[..., None] * rotation.log(rotation.between(rotation.AXES["y"], normals)))
