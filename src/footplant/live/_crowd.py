@@ -196,6 +196,42 @@ def pose_some(which, parents, offsets, root, local, positions, rotations):
             pose_joint(j, parents[j], offsets[f], local[f], positions[f], rotations[f])
 
 
+@uncounted_jit
+def begin_again(which, root, local, leans, to_root, to_local, to_leans):
+    """Copy roots (C, 3), local rotations (C, J, 4) and leans (C, T+1, 3) of some characters (n,)."""
+    for n in range(which.shape[0]):
+        c = which[n]
+        for k in range(3):
+            to_root[c, k] = root[c, k]
+        for j in range(local.shape[1]):
+            for k in range(4):
+                to_local[c, j, k] = local[c, j, k]
+        for j in range(leans.shape[1]):
+            for k in range(3):
+                to_leans[c, j, k] = leans[c, j, k]
+
+
+@uncounted_jit
+def fill_feet(characters, feet, place_rows, turn_rows, places, turns, asks):
+    """Write places (C, N, 3) and rotations (C, N, 4) of some feet (n,) of characters (n,) as targets of their rows."""
+    for n in range(characters.shape[0]):
+        c, foot = characters[n], feet[n]
+        for k in range(3):
+            asks[place_rows[n], 3 + k] = places[c, foot, k]
+        for k in range(4):
+            asks[turn_rows[n], 3 + k] = turns[c, foot, k]
+
+
+@uncounted_jit
+def fill_goals(which, active, goal_rows, targets, shares, asks):
+    """Write targets (n, 4) and activations of some (n,) of the active goals to their rows; shares: of all goals."""
+    for n in range(which.shape[0]):
+        row = goal_rows[which[n]]
+        for k in range(4):
+            asks[row, 3 + k] = targets[n, k]
+        asks[row, 10] = shares[active[which[n]]]
+
+
 class LaidRows(NamedTuple):
     """Rows of characters in the order of the solver, as in `footplant.solve.ik.groupccd.rows.Rows`."""
 
@@ -290,6 +326,16 @@ WARMUP = {
     "pose_some": lambda: (
         np.zeros(1, np.int64), _whole_numbers(1), _read_only(1, 1, 3), np.zeros((1, 3)), np.ones((1, 1, 4)),
         np.zeros((1, 1, 3)), np.zeros((1, 1, 4)),
+    ),
+    "begin_again": lambda: (
+        np.zeros(1, np.int64), np.zeros((1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 1, 3)), np.zeros((1, 3)),
+        np.zeros((1, 1, 4)), np.zeros((1, 1, 3)),
+    ),
+    "fill_feet": lambda: (
+        *np.zeros((4, 1), np.int64), np.zeros((1, 1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 11)),
+    ),
+    "fill_goals": lambda: (
+        *np.zeros((3, 1), np.int64), np.zeros((1, 4)), np.zeros(1), np.zeros((1, 11)),
     ),
     "merge_rows": lambda: (
         np.zeros(1, np.int64), _no_rows(),

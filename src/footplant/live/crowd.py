@@ -654,17 +654,21 @@ class Crowd:
             return
         begun = np.flatnonzero(table.stepped & (before <= 0.0) & (now > 0.0))
         group.starting |= {n: float(table.times[n, 2]) for n in begun.tolist() if table.times[n, 2] > 0.0}
-        for n in np.flatnonzero((before > 0.0) & (now <= 0.0) & (table.limb >= 0)).tolist():
-            same = (table.row == table.row[n]) & (table.limb == table.limb[n]) & table.at_points & (now >= 1.0)
-            group.starting |= dict.fromkeys(np.flatnonzero(same).tolist(), EASE)
+        ended = (before > 0.0) & (now <= 0.0) & (table.limb >= 0)
+        if ended.any():
+            let_go = np.zeros((group.size, 5), bool)
+            let_go[table.row[ended], table.limb[ended]] = True
+            free = let_go[table.row, table.limb] & table.at_points & (now >= 1.0)
+            group.starting |= dict.fromkeys(np.flatnonzero(free).tolist(), EASE)
 
     def _start_goals(self, state: CrowdState, index: int, active: NDArray, targets: NDArray) -> None:
         """Let some active goals (n,) move to their targets (n, 4) from where their points were at the last frame."""
         group, part = self.groups[index], state.parts[index]
         table, begun = group.goals, np.flatnonzero(np.isin(active, list(group.starting)))
         if part.solved is not None and len(begun):
-            rows, poses = active[begun], group.kinematics(part.solved)
+            rows, poses = active[begun], Poses(group.size, len(group.parents))
             row, joint = table.row[rows], table.joint[rows]
+            group.update(poses, part.solved, np.unique(row))
             points = poses.positions[row, joint] + rotation.rotate(poses.rotations[row, joint], table.point[rows])
             offsets = points - targets[begun, :3]
             targets[begun, :3] = points
@@ -870,7 +874,9 @@ class Crowd:
         out: NDArray,
     ) -> NDArray:
         """Solve some characters (n,) of a group from the given postures and leans; return what is left of the rows."""
-        solved.root[some], solved.local[some], out[some] = given.root[some], given.local[some], leans[some]
+        from footplant.live import _crowd as kernel
+
+        kernel.begin_again(some, given.root, given.local, leans, solved.root, solved.local, out)
         return solve_rows(
             group.tree, group.bodies, solved.root, solved.local, rows, self.tries, leans=out,
             workspace=group.workspace, which=some,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -91,6 +92,7 @@ class Proxies:
             found[[self.ends[capsule], self.starts[capsule]]] = capsule
         return found
 
+    @cached_property
     def tables(self):
         """Return the capsules as the kernel takes them."""
         from footplant.live._crowd_apart import Capsules
@@ -129,7 +131,7 @@ def contacts(
     before, other_before = (first.positions, second.positions) if came is None else came
     some = np.ones(len(bounds), bool) if looked_at is None else np.concatenate(looked_at)
     count = kernel.overlaps(
-        one.tables(), two.tables(), first.positions, second.positions, before, other_before, some, one is two, slack,
+        one.tables, two.tables, first.positions, second.positions, before, other_before, some, one is two, slack,
         bounds, found,
     )  # fmt: skip
     return found[:count]
@@ -242,7 +244,7 @@ def _planes(own: Proxies, kinematics: Posed, rows: NDArray) -> Planes:
     character, joint = np.empty((2, kept), np.int64)
     point, plane = np.empty((kept, 3)), np.empty((kept, 4))
     kernel.place_rows(
-        rows, order[:kept], own.tables(), kinematics.positions, kinematics.rotations, character, joint, point, plane
+        rows, order[:kept], own.tables, kinematics.positions, kinematics.rotations, character, joint, point, plane
     )
     return character, joint, point, plane
 

@@ -320,7 +320,7 @@ class GoalTable:
         goals = kernel.GoalsOnSkin(self.at_points, self.early, self.radius, share)
         for group, (now, free) in enumerate(zip(posed, unconstrained, strict=True)):
             kernel.clear_targets(
-                bodies[group].tables(), now.positions, free.positions, group, active, goals, owners, own, target
+                bodies[group].tables, now.positions, free.positions, group, active, goals, owners, own, target
             )
 
     @cached_property

@@ -32,22 +32,27 @@ def solve_order(actors: int, follows: Iterable[tuple[int, int]], most: int) -> S
     Without circles every actor is solved once, after all that it follows. Actors in a circle are solved in every one of
     `most` rounds, each time with the others as they were in the round before; whoever follows them comes last.
     """
-    above: dict[int, set[int]] = {}
-    follows = list(follows)
-    for actor, followed in follows:
-        above.setdefault(actor, set()).add(followed)
-    level = np.zeros(actors, np.int64)
-    known, waiting = set(range(actors)) - set(above), dict(above)
-    while ready := [actor for actor, others in waiting.items() if others <= known]:
-        for actor in ready:
-            level[actor] = min(1 + max(int(level[other]) for other in waiting.pop(actor)), most - 1)
-        known.update(ready)
+    pairs = np.array(list(follows), np.int64).reshape(-1, 2)
+    who, whom = pairs.T
+    level, waiting = np.zeros(actors, np.int64), np.zeros(actors, bool)
+    waiting[who] = True
+    while True:
+        ready = waiting.copy()
+        ready[who[waiting[whom]]] = False
+        if not ready.any():
+            break
+        now = ready[who]
+        np.maximum.at(level, who[now], np.minimum(1 + level[whom[now]], most - 1))
+        waiting &= ~ready
     # what is left is in circles, or follows those
-    circle = set(waiting)
-    while ends := [actor for actor in circle if not any(actor in waiting[other] for other in circle)]:
-        circle.difference_update(ends)
+    circle = waiting.copy()
+    while True:
+        followed = np.zeros(actors, bool)
+        followed[whom[circle[who]]] = True
+        if not (circle & ~followed).any():
+            break
+        circle &= followed
     first = level.copy()
-    level[list(waiting)] = most - 1
-    first[list(waiting)] = most - 1
-    first[list(circle)] = 0
-    return SolveOrder(first, level, int(level.max(initial=0)) + 1, np.array(follows, np.int64).reshape(-1, 2))
+    level[waiting] = first[waiting] = most - 1
+    first[circle] = 0
+    return SolveOrder(first, level, int(level.max(initial=0)) + 1, pairs)

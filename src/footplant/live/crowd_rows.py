@@ -17,16 +17,12 @@ from footplant.solve.ik.groupccd.rows import (
     BALANCE,
     HALF_SPACE,
     ORIENTATION,
-    PARTS,
     POSITION,
     Rows,
     allowed,
     make_rows,
 )
 from footplant.solve.ik.groupccd.tree import Tree
-
-TARGET, SHARE = PARTS["target"], PARTS["share"].start
-
 
 NO_PLANES: Planes = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 4))
 
@@ -45,8 +41,8 @@ class RowLayout:
     """(n,) active goals of the table."""
     goal_rows: NDArray
     """(n,) the row of each."""
-    standing: NDArray
-    """(C, feet) bool; feet without another goal."""
+    standing: tuple[NDArray, NDArray]
+    """(s,) characters of feet without another goal, and which of theirs each is."""
     place_rows: NDArray
     turn_rows: NDArray
     """(s,) rows of the positions and orientations of planted feet."""
@@ -86,19 +82,19 @@ class RowLayout:
         sources[2 * planted : 2 * planted + len(active)] = table.source[active]
         return cls(
             key, made, sources[order], active,
-            row_of[2 * planted : 2 * planted + len(active)], standing, row_of[:planted], row_of[planted : 2 * planted],
+            row_of[2 * planted : 2 * planted + len(active)], (character, foot), row_of[:planted],
+            row_of[planted : 2 * planted],
             balanced,
         )  # fmt: skip
 
     def fill(self, feet: Feet | None, some: NDArray, targets: NDArray, share: NDArray) -> None:
         """Fill in foot targets, and targets (n, 4) and activations of some (n,) of the active goals."""
+        from footplant.live import _crowd as kernel
+
         asks = self.rows.asks
         if feet is not None:
-            asks[self.place_rows, TARGET.start : TARGET.start + 3] = feet.places[self.standing]
-            asks[self.turn_rows, TARGET] = feet.turns[self.standing]
-        rows = self.goal_rows[some]
-        asks[rows, TARGET] = targets
-        asks[rows, SHARE] = share[self.active[some]]
+            kernel.fill_feet(*self.standing, self.place_rows, self.turn_rows, feet.places, feet.turns, asks)
+        kernel.fill_goals(some, self.active, self.goal_rows, targets, share, asks)
 
     def of_some(
         self, some: NDArray, further: Planes | None, rank: int, supports: tuple[NDArray, NDArray] | None

@@ -77,8 +77,8 @@ def make_rows(
                 asks[rows, columns] = values[:, None] if name == "share" and values.ndim else values
         at = rows.stop
     # within a rank, fully active rows come before those that ramp in or out
-    ramping = asks[:, PARTS["share"]][:, 0] < 1.0
-    order = np.lexsort((np.arange(count), ramping, kinds[:, COLUMNS["rank"]], owners))
+    ramping, rank = asks[:, PARTS["share"].start] < 1.0, kinds[:, COLUMNS["rank"]]
+    order = np.argsort(2 * (owners * (1 + rank.max(initial=0)) + rank) + ramping, kind="stable")
     starts = np.searchsorted(owners[order], np.arange(poses + 1)).astype(np.int64)
     if polygons is None or sides is None:
         polygons, sides = np.zeros((poses, 1, 2)), np.zeros(poses, np.int64)
