@@ -635,13 +635,15 @@ class Crowd:
                 group.starting |= dict.fromkeys(np.flatnonzero(counts & table.at_points).tolist(), over)
         for group in self.groups:
             self._hand_over(group, state.shares[group.goals.source], asked[group.goals.source])
-        for goals, ramps in self._rescheduled:
+        if self._rescheduled:
+            goals, ramps = (np.concatenate(parts) for parts in zip(*self._rescheduled, strict=True))
             offsets = state.shares[goals] - asked[goals]
             over = np.where(offsets < 0.0, ramps[:, 0], ramps[:, 1])
             # those that begin at once start from where their points are
-            tables = [(self.groups[self._goal_group[n]].goals, self._goal_row[n]) for n in goals.tolist()]
-            stepped = np.array([table.stepped[row] for table, row in tables], bool)
-            some = (np.abs(offsets) > 1e-3) & (over > 0.0) & ~(stepped & (offsets < 0.0))
+            stepped = np.zeros(len(asked), bool)
+            for group in self.groups:
+                stepped[group.goals.source] = group.goals.stepped
+            some = (np.abs(offsets) > 1e-3) & (over > 0.0) & ~(stepped[goals] & (offsets < 0.0))
             state.activations.begin(goals[some], offsets[some, None], now, over[some])
 
     def _hand_over(self, group: CrowdGroup, before: NDArray, now: NDArray) -> None:
@@ -664,8 +666,13 @@ class Crowd:
     def _start_goals(self, state: CrowdState, index: int, active: NDArray, targets: NDArray) -> None:
         """Let some active goals (n,) move to their targets (n, 4) from where their points were at the last frame."""
         group, part = self.groups[index], state.parts[index]
-        table, begun = group.goals, np.flatnonzero(np.isin(active, list(group.starting)))
-        if part.solved is not None and len(begun):
+        table = group.goals
+        starting = np.zeros(len(table), bool)
+        starting[list(group.starting)] = True
+        begun = np.flatnonzero(starting[active])
+        if not len(begun):
+            return
+        if part.solved is not None:
             rows, poses = active[begun], Poses(group.size, len(group.parents))
             row, joint = table.row[rows], table.joint[rows]
             group.update(poses, part.solved, np.unique(row))

@@ -166,15 +166,17 @@ class GoalTable:
         )
 
     def put(self, places: NDArray, other: GoalTable) -> GoalTable:
-        """Return the table with the goals of another (n,) in rows (n,), further ones included."""
+        """Return the table with the goals of another (n,) in rows (n,), further ones included; this one is used up."""
         made: dict[str, Any] = {}
         before, old = len(self), places < len(self)
         size = max(before, int(places.max()) + 1)
         for own in fields(self):
             value = getattr(self, own.name)
             if isinstance(value, np.ndarray) and own.name not in ("masses", "centers"):
-                made[own.name] = np.empty((size, *value.shape[1:]), value.dtype)
-                made[own.name][:before] = value
+                made[own.name] = value
+                if size > before:
+                    made[own.name] = np.empty((size, *value.shape[1:]), value.dtype)
+                    made[own.name][:before] = value
                 made[own.name][places] = getattr(other, own.name)
         goals = [*self.goals, *(goal for goal, known in zip(other.goals, old) if not known)]
         for place, goal in zip(places.tolist(), other.goals):

@@ -90,13 +90,10 @@ class GroundEase:
             offsets = shown[-1].values[some] + (frame - shown[-1].frame) * speeds - effect[some]
             self._ease.begin(some, offsets, now, over, (speeds - own) * fps)
         if self._ease:
-            rows, offsets = self._ease.at(now)
-            root, places, turns = (table.copy() for table in found)
-            root[rows] += offsets[:, :3]
-            feet = offsets[:, 3:].reshape(len(rows), places.shape[1], 6)
-            places[rows] += feet[..., :3]
-            turns[rows] = rotation.multiply(rotation.exp(feet[..., 3:]), turns[rows])
-            found = OnGround(root, places, turns)
+            from footplant.live import _crowd_ground as kernel
+
+            found = OnGround(*(table.copy() for table in found))
+            kernel.add_effects(*self._ease.at(now), *found)
         self._last = [*self._last[-1:], (flat, found, frame)]
         return found
 
@@ -117,6 +114,9 @@ def effect_ahead(
 
 def _effect(flat: OnGround, found: OnGround) -> NDArray:
     """Return shifts of roots and feet and rotation vectors of feet (C, 3 + 6N) between the floor and a ground."""
-    turns = rotation.log(rotation.multiply(found.turns, rotation.inverse(flat.turns)))
-    feet = np.concatenate([found.places - flat.places, turns], axis=-1)
-    return np.concatenate([found.root - flat.root, feet.reshape(len(feet), 6 * feet.shape[1])], axis=1)
+    from footplant.live import _crowd_ground as kernel
+
+    characters, feet = flat.turns.shape[:2]
+    effect = np.empty((characters, 3 + 6 * feet))
+    kernel.effects(*flat, *found, effect)
+    return effect
