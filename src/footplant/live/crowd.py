@@ -817,7 +817,7 @@ class Crowd:
                 start, stays = given[index], None
                 if state.came is not None and state.locals is not None and held.any():
                     stays = Held(state.came[index], held[group.actors])
-                    start = _held_back(group, start, state.locals[index], stays.held)
+                    start = _held_back(group, start, state.locals[index], some[stays.held[some]], some)
                 if len(overlaps):
                     overlaps.shift(group.on_bodies, order.first[group.actors] < number, shifts[index])
                 rows, sources = self._rows(
@@ -927,8 +927,9 @@ class Crowd:
         )  # fmt: skip
         if group.starting:
             self._start_goals(state, index, layout.active[goals], targets)
-        if (table.balances and len(goals)) or layout.balanced.any():
-            supports = group.soles.supports(before, group.bodies[1], group.bodies[2], some, layout.balanced)
+        supported = some[layout.supported[some]]
+        if len(supported):
+            supports = group.soles.supports(before, group.bodies[1], group.bodies[2], supported, layout.balanced)
         layout.fill(standing, goals, targets, share)
         return layout.of_some(some, further, 0 if apart is None else self.ranks[apart], supports)
 
@@ -1010,22 +1011,26 @@ class _Start(NamedTuple):
     feet: Feet | None
 
 
-def _held_back(group: CrowdGroup, given: _Start, came: NDArray, held: NDArray) -> _Start:
-    """Let limbs of held characters (C,) stay as they were at the frame before, but for planted legs.
+def _held_back(group: CrowdGroup, given: _Start, came: NDArray, held: NDArray, some: NDArray) -> _Start:
+    """Let limbs of held characters (h,) stay as they were at the frame before, but for planted legs.
 
-    There they were clear of other bodies. came: (C, J, 4) local rotations then. Where a foot alone stays, knee and shin
-    go on with the motion and into other bodies: of nine runs of `crowd_changes.py` one then has an overlap of 92 mm.
+    There they were clear of other bodies. came: (C, J, 4) local rotations then; some: (n,) characters that are posed.
+    Where a foot alone stays, knee and shin go on with the motion and into other bodies: of nine runs of
+    `crowd_changes.py` one then has an overlap of 92 mm.
     """
-    stay = held[:, None] & (group.tree.limb_of >= 0)
+    stay = np.repeat(group.tree.limb_of[None] >= 0, len(held), axis=0)
     if given.feet is not None:
         for n, foot in enumerate(group.feet):
-            stay[np.ix_(~given.feet.swings[:, n], group.tree.limb_of == group.tree.limb_of[foot])] = False
-    postures = replace(given.postures, local=np.where(stay[..., None], came, given.postures.local))
-    poses, feet = group.kinematics(postures), given.feet
+            stay[np.ix_(~given.feet.swings[held, n], group.tree.limb_of == group.tree.limb_of[foot])] = False
+    postures, poses = replace(given.postures, local=given.postures.local.copy()), Poses(group.size, len(group.parents))
+    postures.local[held] = np.where(stay[..., None], came[held], given.postures.local[held])
+    group.update(poses, postures, some)
+    feet = given.feet
     if feet is not None:
-        air = feet.swings & held[:, None]
         places, turns = feet.places.copy(), feet.turns.copy()
-        places[air], turns[air] = poses.positions[:, group.feet][air], poses.rotations[:, group.feet][air]
+        air, foot = np.nonzero(feet.swings[held])
+        row, joint = held[air], np.array(group.feet, np.int64)[foot]
+        places[row, foot], turns[row, foot] = poses.positions[row, joint], poses.rotations[row, joint]
         feet = replace(feet, places=places, turns=turns)
     return _Start(postures, poses, feet)
 

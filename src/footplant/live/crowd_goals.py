@@ -96,7 +96,6 @@ class GoalTable:
     """(n,) index in `KINDS`."""
     whole_body: NDArray
     """(n,) bool; whether it concerns the whole body."""
-    balances: bool
     followed: bool
     """Whether any of them follows another actor."""
     clock: NDArray
@@ -158,7 +157,6 @@ class GoalTable:
             most=int(np.bincount(row, minlength=1).max()),
             kinds=kinds,
             whole_body=np.isin(kinds, WHOLE_BODY),
-            balances=bool((kinds == KINDS.index("balance")).any()),
             followed=bool((follows >= 0).any()),
             clock=np.array([goal.clock for goal in kept], bool),
             shift=np.zeros((len(kept), 3)),
@@ -183,7 +181,6 @@ class GoalTable:
             goals[place] = goal
         return replace(
             self, goals=tuple(goals), most=int(np.bincount(made["row"], minlength=1).max()),
-            balances=bool((made["kinds"] == KINDS.index("balance")).any()),
             followed=bool((made["follows"] >= 0).any()), **made,
         )  # fmt: skip
 

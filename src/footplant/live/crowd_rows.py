@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from footplant.live.crowd_apart import Planes
 from footplant.live.crowd_goals import Feet, GoalTable
+from footplant.live.crowd_scene import KINDS
 from footplant.solve.ik.groupccd.rows import (
     BALANCE,
     HALF_SPACE,
@@ -49,6 +50,8 @@ class RowLayout:
 
     balanced: NDArray
     """(C,) bool; characters that reach, without a goal for the centre of mass: they keep their balance."""
+    supported: NDArray
+    """(C,) bool; characters with a row that keeps the centre of mass over the soles."""
 
     @classmethod
     def of(
@@ -74,6 +77,8 @@ class RowLayout:
             balanced[table.row[active[whole]]] = False
             leaning = np.flatnonzero(balanced)
             blocks.append({"poses": leaning, "kind": BALANCE, "rank": balance, "allow": allowed(tree, None)})
+        supported = balanced.copy()
+        supported[table.row[active[table.kinds[active] == KINDS.index("balance")]]] = True
         made, order = make_rows(characters, blocks)
         row_of = np.empty(len(order), np.int64)
         row_of[order] = np.arange(len(order))
@@ -84,7 +89,7 @@ class RowLayout:
             key, made, sources[order], active,
             row_of[2 * planted : 2 * planted + len(active)], (character, foot), row_of[:planted],
             row_of[planted : 2 * planted],
-            balanced,
+            balanced, supported,
         )  # fmt: skip
 
     def fill(self, feet: Feet | None, some: NDArray, targets: NDArray, share: NDArray) -> None:
