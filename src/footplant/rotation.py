@@ -111,7 +111,10 @@ def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
 
 def inverse(quaternions: ArrayLike) -> NDArray:
     """Return the conjugate, which is the inverse of a unit quaternion."""
-    return _quaternions(quaternions) * np.array([1.0, -1.0, -1.0, -1.0])
+    quaternions = _quaternions(quaternions)
+    inverted = -quaternions
+    inverted[..., 0] = quaternions[..., 0]
+    return inverted
 
 
 def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:

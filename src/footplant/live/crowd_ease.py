@@ -28,7 +28,10 @@ class Easing:
         if more > 0:
             self._begun, self._over = np.pad(self._begun, (0, more)), np.pad(self._over, (0, more), constant_values=1.0)
             self._live = np.pad(self._live, (0, more))
-            self._terms = np.pad(self._terms, ((0, 0), (0, more), (0, 0)))
+            # what is not offset is not read: a copy of all of it would hold up the frame in which somebody comes
+            terms, live = np.zeros((6, rows, self._terms.shape[2])), np.flatnonzero(self._live)
+            terms[:, live] = self._terms[:, live]
+            self._terms = terms
 
     def __bool__(self) -> bool:
         """Return whether anything is offset."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.contacts.ground import Ground
 from footplant.contacts.moving_ground import MovingGround
+from footplant.geometry import Plane
 from footplant.live.crowd_ease import Easing
 from footplant.live.crowd_scene import FLOOR
 from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
@@ -26,11 +27,11 @@ class OnGround(NamedTuple):
 
 def on_ground(flat: OnGround, ground: Ground | GroundInTime | MovingGround, seconds: float, height: float) -> OnGround:
     """Return characters of a level floor on a ground at a time since it is there; height: of their bodies, metres."""
-    if ground is FLOOR:
+    if _is_floor(ground):
         return flat
     base = ground.base if isinstance(ground, MovingGround) else ground
     root, places, turns = flat
-    if base is not FLOOR:
+    if not _is_floor(base):
         shifts, normals = ground_shifts(places, base, FLOOR, np.full(len(places), seconds))
         root = root.copy()
         root[:, 1] += shifts.mean(axis=1)
@@ -48,6 +49,11 @@ def on_ground(flat: OnGround, ground: Ground | GroundInTime | MovingGround, seco
         at + rotation.rotate(turn, below) + rotation.rotate(upright, root - below),
         at + rotation.rotate(turn, places), rotation.multiply(turn, turns),
     )  # fmt: skip
+
+
+def _is_floor(ground: Ground | GroundInTime | MovingGround) -> bool:
+    """Return whether a ground is level floor, on which characters stay as they are."""
+    return isinstance(ground, Plane) and ground.is_level and ground.point[1] == 0.0
 
 
 @dataclass(frozen=True)
