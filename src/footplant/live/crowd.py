@@ -170,6 +170,7 @@ class Crowd:
                 root, turns = state.changes[index]
                 state.changes[index] = longer(root, group.size), longer(turns, group.size)
                 state.came[index] = longer(state.came[index], group.size)
+                state.came[index].setflags(write=False)
                 state.locals[index] = longer(state.locals[index], group.size)
             if state.shifts is not None:
                 if index == len(state.shifts):
@@ -748,8 +749,8 @@ class Crowd:
             kinematics = group.kinematics(postures)
             assert postures.phases is not None
             places, turns, stepping = part.holds.place(
-                kinematics.positions[:, group.feet], kinematics.rotations[:, group.feet], postures.phases != STILL,
-                frame / fps, ~part.ease.active(np.arange(group.size)),
+                *(np.take(table, group.feet, axis=1) for table in (kinematics.positions, kinematics.rotations)),
+                postures.phases != STILL, frame / fps, ~part.ease.active(np.arange(group.size)),
             )  # fmt: skip
             flat, height = OnGround(postures.root, places, turns), float(group.heights.mean())
             reached = on_ground(flat, ground, seconds, height)
@@ -951,7 +952,7 @@ class Crowd:
                 chosen = counts & (table.rank < rank) & (table.limb >= 0)
                 busy = np.zeros((len(group.numbers), 5), bool)
                 busy[table.row[chosen], table.limb[chosen]] = True
-                found.append(busy[:, group.tree.limb_of[own.starts]])
+                found.append(np.take(busy, group.tree.limb_of[own.starts], axis=1))
             freedom[-1] = np.where(freedom[-1], BUSY, 1.0) * LATER ** order.last[group.actors, None]
         return freedom, holds
 

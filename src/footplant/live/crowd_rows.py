@@ -64,7 +64,7 @@ class RowLayout:
         limb = table.limb[active]
         taken[table.row[active], limb] = limb >= 0
         standing = ~taken[:, limb_of[feet]] if feet else np.zeros((characters, 0), bool)
-        character, foot = np.nonzero(standing)
+        character, foot = (np.ascontiguousarray(own) for own in np.nonzero(standing))
         joints = np.array(feet, np.int64)[foot]
         blocks: list[dict[str, Any]] = [
             {"poses": character, "kind": kind, "joint": joints, "rank": ranks[standing]}
