@@ -749,7 +749,7 @@ class Crowd:
             kinematics = group.kinematics(postures)
             assert postures.phases is not None
             places, turns, stepping = part.holds.place(
-                *(np.take(table, group.feet, axis=1) for table in (kinematics.positions, kinematics.rotations)),
+                np.take(kinematics.positions, group.feet, axis=1), np.take(kinematics.rotations, group.feet, axis=1),
                 postures.phases != STILL, frame / fps, ~part.ease.active(np.arange(group.size)),
             )  # fmt: skip
             flat, height = OnGround(postures.root, places, turns), float(group.heights.mean())

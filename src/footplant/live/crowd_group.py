@@ -193,8 +193,8 @@ class CrowdGroup:
 
     def _keep(self, tables: Sequence[NDArray]) -> None:
         """Take tables of bones (C, J, 3), masses (C, J) and centres of mass (C, J, 3), which are written in place."""
-        self._tables = tuple(tables)
-        self.bodies = tuple(_frozen(table.view()) for table in tables)
+        offsets, masses, centers = self._tables = tuple(tables)
+        self.bodies = _frozen(offsets.view()), _frozen(masses.view()), _frozen(centers.view())
         """The same, read-only: kernels are compiled for bodies that are."""
 
     def reshape(self, now: float) -> None:
