@@ -552,6 +552,21 @@ def test_a_palm_is_put_out_of_the_segment_beside_the_one_that_it_touches():
         assert abs(min(here)) < 0.01
 
 
+def test_what_lies_beside_a_touch_is_told_in_body_heights():
+    from footplant.solve.ik.puppet._arms import touched_skin
+    from footplant.solve.ik.puppet._packed import found_of, source_of
+
+    touches = importlib.import_module("puppet_touches")
+    clip, sally = samples.load("waist"), samples.load_character("sally")
+    packed = PuppetEngine(clip.character, sally).packed()
+    performer, found = source_of(packed)[2], found_of(packed)
+    least, heights = touches.ADJACENT
+    found.body[0, 0] = least + 0.1
+    for share, told in ((0.99, True), (1.01, False)):
+        found.seen[0, 0, 5] = share * heights * clip.character.height
+        assert touched_skin(performer, found, 0, 0) == told
+
+
 @pytest.mark.parametrize(("who", "missed"), [("dinokid", 4), ("godette", 16)])
 @pytest.mark.named("bvh/other/mvn_40fps_A.bvh", "vrm/100avatars_045_DinoKid.vrm", "vrm/Godette_vrm0.vrm")
 def test_palms_on_hips_and_thighs_of_a_recording_lie_on_the_skin(who, missed):

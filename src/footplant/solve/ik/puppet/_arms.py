@@ -39,9 +39,9 @@ SETTLES = 5
 TOUCHED, MISSED, COVERED = 0.9, 0.01, 0.01
 """Importance from which a palm touches, metres by which it misses the skin, and metres in the trunk at which a place of
 the skin is covered."""
-ADJACENT, BESIDE = 0.5, 0.04
-"""Importance, and metres from the performer's skin, from which a segment is touched, too: a palm on the side of the
-hips may lie on the thigh of another body."""
+ADJACENT, BESIDE = 0.5, 8.0 / 15.0
+"""Importance from which a segment is touched, too, and the distance from the performer's skin, as a share of that at
+which the body begins to matter: a palm on the side of the hips may lie on the thigh of another body."""
 AROUND = 12
 """Places around each ring of a segment that are asked whether a palm reaches them."""
 
@@ -450,13 +450,13 @@ def cross_arms(target, importance, work):
 
 
 @uncounted_jit
-def touched_skin(importance, arm, k):
+def touched_skin(performer, importance, arm, k):
     """Return whether a palm touches the skin of a segment, or what lies next to it."""
-    return importance.body[arm, k] > ADJACENT and importance.seen[arm, k, 5] <= BESIDE
+    return importance.body[arm, k] > ADJACENT and importance.seen[arm, k, 5] <= BESIDE * performer.rules.body
 
 
 @uncounted_jit
-def beyond_reach(target, importance, arm, work):
+def beyond_reach(performer, target, importance, arm, work):
     """Return 1 where a palm misses what it should touch and no place of that skin is in reach.
 
     A place is in reach if the arm is long enough for it, the hand oriented as it is, and if the trunk does not cover
@@ -465,7 +465,7 @@ def beyond_reach(target, importance, arm, work):
     tubes, puppet, r, most, away = target.tubes, target.puppet, work.points[arm], 0.0, 1e3
     for k in range(tubes.joints.shape[0]):
         most = max(most, importance.body[arm, k])
-        if touched_skin(importance, arm, k):
+        if touched_skin(performer, importance, arm, k):
             away = min(away, target.stage.size * max(importance.seen[arm, k, 5], 0.0))
     if most <= TOUCHED or away >= 1e3:
         return 0.0
@@ -475,12 +475,12 @@ def beyond_reach(target, importance, arm, work):
     positions, rotations, least = work.positions[0], work.rotations[0], 1e3
     _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, target.character, arm, work)
     for k in range(tubes.joints.shape[0]):
-        if touched_skin(importance, arm, k):
+        if touched_skin(performer, importance, arm, k):
             least = min(least, skin_distance(tubes, k, positions, rotations, x + r[0], y + r[1], z + r[2])[0])
     if abs(least - away) <= MISSED:
         return 0.0
     for k in range(tubes.joints.shape[0]):
-        if touched_skin(importance, arm, k) and skin_in_reach(target, arm, k, away, work):
+        if touched_skin(performer, importance, arm, k) and skin_in_reach(target, arm, k, away, work):
             return 0.0
     return 1.0
 

@@ -81,7 +81,8 @@ def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
         if character.limbs[limb, 2] >= 0:
             limit_limb(puppet, character, limb, bound, dt, importance.hands[0], limbs, work, tuning)
     for limb in range(2):
-        work.beyond[limb] = beyond_reach(target, importance, limb, work) if character.limbs[limb, 2] >= 0 else 0.0
+        has = character.limbs[limb, 2] >= 0
+        work.beyond[limb] = beyond_reach(performer, target, importance, limb, work) if has else 0.0
     normalize_rows(work.local[0])
     return iterations
 
