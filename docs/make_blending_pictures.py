@@ -15,6 +15,7 @@ from footplant.blending.graph_walk import walk_graph
 from footplant.blending.matching import match
 from footplant.blending.registration import register
 from footplant.clip import Clip
+from footplant.grounds import Stairs
 from footplant.io.curve_files import load_curve
 from footplant.live.controller import build_controller
 from footplant.live.motion_set import load_set
@@ -24,6 +25,7 @@ from footplant.plot.matching import graph, matrix
 
 HERE = Path(__file__).resolve().parent
 SCRIPT = "walk 2s, run 2s, kick, sneak 2.5s"
+ON_STAIRS, STAIRS = "walk 3.3s, stand 2s, walk 3s", Stairs(0.17, 0.29, 24, (0.0, 1.2))
 
 
 def draw_walks() -> None:
@@ -63,6 +65,11 @@ def main() -> None:
     plot.strip(
         Clip(done.motion, controller.character), HERE / "drive.png", plants=held_intervals(done), poses=16,
         panels=False, title=SCRIPT, dpi=90,
+    )  # fmt: skip
+    climbed = drive(controller, ON_STAIRS, ground=STAIRS)
+    plot.strip(
+        Clip(climbed.motion, controller.character), HERE / "drive_stairs.png", plants=held_intervals(climbed), poses=12,
+        panels=False, ground=STAIRS, title=f"{ON_STAIRS} --ground stairs:0.17:0.29", dpi=90,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import footplant
 from footplant.cli import main
 from footplant.io.ground_files import Course, GroundOptions, MadeFor
 from footplant.kinematics import Kinematics
+from footplant.plot import player
 
 STAIRS = "stairs:0.12:0.4"
 
@@ -63,6 +64,25 @@ def test_a_file_carries_its_ground(climbed, capsys):
     trimmed = climbed / "trimmed.glb"
     assert main(["trim", str(file), "--start", "0.5", "--end", "2", "-o", str(trimmed)]) == 0
     assert measured(capsys, trimmed)["ground"] is None
+
+
+def test_pictures_and_pages_show_the_ground_of_a_file(climbed, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    file, said = climbed / "up.glb", f"drawn on the ground that it was made for: {STAIRS}"
+    level, stairs = tmp_path / "level.png", tmp_path / "stairs.png"
+    capsys.readouterr()
+    assert main(["plot", str(file), "-o", str(stairs), "--poses-only", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == [said]
+    assert main(["plot", str(climbed / "up.bvh"), "-o", str(level), "--poses-only", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == []
+    assert stairs.read_bytes() != level.read_bytes()
+    assert main(["view", str(file), "-o", str(tmp_path / "up.html"), "--no-browser"]) == 0
+    assert said in capsys.readouterr().err
+    ground = MadeFor.of(footplant.load(file)).load()
+    (shown,) = player.clip_scene(footplant.load(file), ground).figures
+    # the footplants are those of its treads
+    assert shown.ground is ground
+    assert len(shown.plants) >= 8
 
 
 def test_a_driven_file_carries_its_ground(tmp_path, capsys):

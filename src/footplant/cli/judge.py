@@ -8,7 +8,7 @@ import typer
 
 from footplant.cli.arguments import ClipFile, Json, ReadOptions, Verbose
 from footplant.cli.kernels import await_kernels
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, stated_ground
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, show, working
 from footplant.cli.robot import RobotFile, measure_robot_file
@@ -116,7 +116,7 @@ def measure(
         placing = source if course is None else load_clip(course, humanoid=True, frames=True)
         found = _ground_for(ground, placed, clip, clip if placing is None else placing)
     else:
-        found, ground = _ground_of(clip, notes)
+        found, ground = stated_ground(clip, notes, "measured")
     await_kernels()
     with working("measuring"):
         quality = judge(clip, against=source, fidelity="skin", ground=found, hands=hands)
@@ -144,23 +144,6 @@ def _ground_for(text: str, options: GroundOptions, clip: Clip, placing: Clip) ->
     scale = 1.0 if same else leg_ratio(placing.character, clip.character)
     with working(f"reading {text}"):
         return load_ground(text, Course.of(placing.motion, placing.character, scale), options)
-
-
-def _ground_of(clip: Clip, notes: list[str]) -> tuple[Ground | None, str | None]:
-    """Return the ground that a file says its motion was made for, and its name; None without one. Adds a note on it."""
-    from footplant.errors import FootplantError
-    from footplant.io.ground_files import MadeFor
-
-    stated = MadeFor.of(clip)
-    if stated is None:
-        return None, None
-    try:
-        found = stated.load()
-    except FootplantError as error:
-        notes.append(f"not measured on the ground that it was made for, {stated.text}, which cannot be read: {error}")
-        return None, None
-    notes.append(f"measured on the ground that it was made for: {stated.text}")
-    return found, stated.text
 
 
 _LINES = (

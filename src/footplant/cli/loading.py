@@ -16,6 +16,7 @@ from footplant.cli.solving import solving
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
+    from footplant.contacts.ground import Ground
     from footplant.markers import Markers
     from footplant.result import Result
     from footplant.skeleton import Character
@@ -123,3 +124,23 @@ def _read_table(path: str) -> dict[str, str]:
     if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
         raise FormatError('expected lines such as M1 = "left knee"', path=path)
     return table
+
+
+def stated_ground(clip: Clip, notes: list[str], done: str) -> tuple[Ground | None, str | None]:
+    """Return the ground that a file says its motion was made for, and its name; None without one. Adds a note on it.
+
+    done: what is done on that ground, "measured" or "drawn".
+    """
+    from footplant.errors import FootplantError
+    from footplant.io.ground_files import MadeFor
+
+    stated = MadeFor.of(clip)
+    if stated is None:
+        return None, None
+    try:
+        found = stated.load()
+    except FootplantError as error:
+        notes.append(f"not {done} on the ground that it was made for, {stated.text}, which cannot be read: {error}")
+        return None, None
+    notes.append(f"{done} on the ground that it was made for: {stated.text}")
+    return found, stated.text

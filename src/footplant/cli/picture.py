@@ -9,9 +9,9 @@ import typer
 
 from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Json, ReadOptions
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, stated_ground
 from footplant.cli.options import options, spread
-from footplant.cli.output import print_json, refuse_to_overwrite, working
+from footplant.cli.output import note, print_json, refuse_to_overwrite, working
 from footplant.cli.robot import RobotFile, load_robot_clip
 from footplant.cli.solving import Overwrite
 
@@ -47,7 +47,8 @@ def plot(
 ) -> None:
     """Draw a clip as a PNG: a strip of poses, feet with their footplants, joint angles, height and speed.
 
-    For a marker file: some moments of the marker cloud, gaps over time, and the paths from above.
+    A ground that the file says it was made for is drawn, too. For a marker file: some moments of the marker cloud, gaps
+    over time, and the paths from above.
 
     Needs matplotlib: pip install "footplant[plot]".
 
@@ -58,16 +59,25 @@ def plot(
 
     refuse_to_overwrite(file, Path(out), overwrite)
     common = {"poses": shown.poses, "title": shown.title or Path(file).name, "dpi": shown.dpi}
+    notes: list[str] = []
     if robot is None and holds_markers(file):
         cloud = markers.load(file, reading)
         with working(f"drawing {out}"):
             path = drawing.cloud(cloud, out, **common)
     else:
         clip = load_clip(file, reading) if robot is None else load_robot_clip(file, robot, reading)
-        drawn: dict[str, Any] = {"mesh": not shown.bones, "skinning": shown.skinning, "panels": not shown.poses_only}
+        ground, _ = stated_ground(clip, notes, "drawn")
+        drawn: dict[str, Any] = {
+            "ground": ground,
+            "mesh": not shown.bones,
+            "skinning": shown.skinning,
+            "panels": not shown.poses_only,
+        }
         with working(f"drawing {out}"):
             path = drawing.strip(clip, out, **drawn, **common)
     if json:
-        print_json({"input": file, "output": str(path), "bytes": path.stat().st_size})
-    else:
-        print(f"wrote {path}")
+        print_json({"input": file, "output": str(path), "bytes": path.stat().st_size, "notes": notes})
+        return
+    print(f"wrote {path}")
+    for text in notes:
+        note(f"note: {text}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Json, ReadOptions
-from footplant.cli.loading import load_clip
+from footplant.cli.loading import load_clip, stated_ground
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, refuse_to_overwrite, working
 from footplant.cli.solving import Overwrite
@@ -41,7 +41,8 @@ def view(
         if not Path(out).parent.is_dir():
             raise FormatError("there is no such folder", path=Path(out).parent)
         refuse_to_overwrite(file, Path(out), overwrite)
-    clip = load_clip(file, reading, frames=True)
+    clip, notes = load_clip(file, reading, frames=True), []
+    ground, _ = stated_ground(clip, notes, "drawn")
     if out is None:
         import tempfile
 
@@ -49,7 +50,9 @@ def view(
     else:
         page = Path(out)
     with working(f"drawing {page}"):
-        player.write_page(page, page_view(clip))
+        player.write_page(page, page_view(clip, ground))
+    for text in notes:
+        note(f"note: {text}")
     if not player.is_available():
         note(f"note: {player.NOT_BUILT}")
     if browser:

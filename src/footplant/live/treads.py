@@ -125,8 +125,7 @@ def _fitted(
         goal = np.array([chosen[0, 0], level, chosen[0, 1], seconds])
         near = controller.look_ahead(state)
         frame = min(round(seconds / FOOT_PLAN.interval), len(near) - 2)
-        beyond, need = controller.planner.beyond(state.feet, foot, near, frame, state.field, goal)
-        beyond += TREADS.nearer * max(need - TREADS.lowered * leg, 0.0)
+        beyond = _beyond(controller, state, foot, near, goal)
         if beyond < TREADS.short:
             break
         along, hip = found.along(chosen[0]), found.along(near[frame, foot, 12:15:2])
@@ -215,9 +214,17 @@ def _nearest(controller: Controller, state: ControllerState, foot: int, lands: f
     order = np.argsort(costs + _move_costs(along / leg, lands), kind="stable")
     for cell in order[costs[order] < UNSUPPORTED]:
         goal = np.array([places[cell, 0], level[cell], places[cell, 1], lands])
-        if planner.beyond(state.feet, foot, near, frame, state.field, goal)[0] < TREADS.short:
+        if _beyond(controller, state, foot, near, goal) < TREADS.short:
             return goal
     return None
+
+
+def _beyond(controller: Controller, state: ControllerState, foot: int, near: NDArray, goal: NDArray) -> float:
+    """Return by how many metres a goal (4,) is out of reach; a body that has to be lowered for it counts, too."""
+    planner, frame = controller.planner, min(round(goal[3] / FOOT_PLAN.interval), len(near) - 2)
+    leg = 0.5 * (planner.limits.left_leg + planner.limits.right_leg)
+    beyond, need = planner.beyond(state.feet, foot, near, frame, state.field, goal)
+    return beyond + TREADS.nearer * max(need - TREADS.lowered * leg, 0.0)
 
 
 def _move_costs(far: NDArray, lands: float) -> NDArray:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from footplant.clip import Clip
 from footplant.contacts.detection import FEET, find_contacts
+from footplant.contacts.ground import Ground
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.plot import player
@@ -35,19 +36,22 @@ def notebook_view(shown: Motion | Clip | Result) -> str:
     return _title(clip.motion, clip.name) + player.notebook_frame(_player_page(shown, compact=True))
 
 
-def page_view(shown: Motion | Clip | Result) -> str:
-    """Return a whole page for the browser that shows a motion, a clip or a result."""
+def page_view(shown: Motion | Clip | Result, ground: Ground | None = None) -> str:
+    """Return a whole page for the browser that shows a motion, a clip or a result.
+
+    ground: below a clip (default: level, as its footplants tell); results have their own.
+    """
     clip = _clip_of(shown)
     if len(clip.motion) and player.is_available():
-        return _player_page(shown)
+        return _player_page(shown, ground)
     body = motion_html(clip.motion, clip.character, clip.name)
     why = "" if player.is_available() else f"<p>{html.escape(player.NOT_BUILT)}</p>"
     head = f'<meta charset="utf-8"><title>{html.escape(clip.name)}</title>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}{why}</body></html>\n'
 
 
-def _player_page(shown: Motion | Clip | Result, *, compact: bool = False) -> str:
-    scene = player.result_scene(shown) if isinstance(shown, Result) else player.clip_scene(_clip_of(shown))
+def _player_page(shown: Motion | Clip | Result, ground: Ground | None = None, *, compact: bool = False) -> str:
+    scene = player.result_scene(shown) if isinstance(shown, Result) else player.clip_scene(_clip_of(shown), ground)
     return player.motion_page([scene], scene.name, compact=compact)
 
 

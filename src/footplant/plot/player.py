@@ -84,9 +84,9 @@ def is_available() -> bool:
     return (_static() / "player.js").is_file()
 
 
-def clip_scene(clip: Clip) -> Scene:
-    """Return a scene that shows one clip with the footplants found in it."""
-    plants, ground = _found_plants(clip)
+def clip_scene(clip: Clip, ground: Ground | None = None) -> Scene:
+    """Return a scene that shows one clip on a ground (default: level, as found) with the footplants found in it."""
+    plants, ground = _found_plants(clip, ground)
     return Scene(clip.name, (Figure(clip, "result", clip.character.name, plants, ground=ground),))
 
 
@@ -155,15 +155,15 @@ def write_page(path: str | Path, page: str) -> Path:
     return path
 
 
-def _found_plants(clip: Clip) -> tuple[tuple[PlantQuality, ...], Ground | None]:
+def _found_plants(clip: Clip, ground: Ground | None = None) -> tuple[tuple[PlantQuality, ...], Ground | None]:
     """Return the clip's own footplants with their drift, and the ground below them; none for a prop."""
     if len(clip.motion) < 2 or not any(name in clip.character.contacts for name in FEET):
-        return (), None
+        return (), ground
     try:
-        contacts = find_contacts(clip)
+        contacts = find_contacts(clip, ground=ground)
     except FootplantError:
         # a motion whose contacts cannot be found is still shown
-        return (), None
+        return (), ground
     kinematics, plants = Kinematics(clip.motion), []
     for plant in contacts.plants:
         start, end = max(plant.start, 0), min(plant.end, len(clip.motion))
