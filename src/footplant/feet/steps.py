@@ -192,25 +192,44 @@ def step_width_shifts(
     """Return each step's outward shift (3,), metres, for hips that are wider by `extra` metres than the source's.
 
     Legs keep their directions. With narrower hips, however, feet that stand nearer to the middle than the hip joints
-    would cross there: they are shifted in proportion, and feet that are crossed in the source not at all.
+    would cross there: they are shifted in proportion, and feet that are crossed in the source not at all. Steps of one
+    foot that overlap are one stay, as of a foot that pivots on its ball and then its heel: they are shifted alike, else
+    hips that turn meanwhile would turn the foot the other way round.
     """
     roles = character.require_roles()
     hips = kinematics.positions[:, [roles["left_upper_leg"], roles["right_upper_leg"]]]
     across, middle = (hips[:, 0] - hips[:, 1]) * [1.0, 0.0, 1.0], hips.mean(axis=1)
-    shifts = []
-    for step in steps:
-        mean = across[step.start : step.end].mean(axis=0)
+    shifts: list[NDArray] = [np.zeros(3)] * len(steps)
+    for stay in _stays(steps):
+        own = [steps[number] for number in stay]
+        held = slice(min(step.start for step in own), max(step.end for step in own))
+        mean = across[held].mean(axis=0)
         length = np.linalg.norm(mean)
         if length < 1e-9:
-            shifts.append(np.zeros(3))
             continue
-        outwards = mean / length * (1.0 if step.side == "left" else -1.0)
+        outwards = mean / length * (1.0 if own[0].side == "left" else -1.0)
         share = 1.0
         if extra < 0.0:
-            away = (_place_of(step) - middle[step.start : step.end].mean(axis=0)) @ outwards
+            place = np.mean([_place_of(step) for step in own], axis=0)
+            away = (place - middle[held].mean(axis=0)) @ outwards
             share = min(max(2.0 * away / length, 0.0), 1.0)
-        shifts.append(0.5 * extra * share * outwards)
+        for number in stay:
+            shifts[number] = 0.5 * extra * share * outwards
     return shifts
+
+
+def _stays(steps: Sequence[Step]) -> list[list[int]]:
+    """Return the numbers of the steps of each foot that overlap, directly or by others between them."""
+    stays: list[list[int]] = []
+    for side in ("left", "right"):
+        last = -1
+        for number in sorted((n for n, step in enumerate(steps) if step.side == side), key=lambda n: steps[n].start):
+            if steps[number].start < last:
+                stays[-1].append(number)
+            else:
+                stays.append([number])
+            last = max(last, steps[number].end)
+    return stays
 
 
 def _place_of(step: Step) -> NDArray:
