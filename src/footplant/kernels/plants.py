@@ -24,15 +24,15 @@ class Intervals(NamedTuple):
 
 
 @uncounted_jit
-def _first_from(frames, frame):
-    """Return the first row of ascending frames (F,) that is not before a frame.
+def first_from(numbers, least):
+    """Return the first row of ascending numbers (F,) that is not below one.
 
     By hand: NumPy's search makes numba import all of scipy.linalg when the kernel is loaded.
     """
-    low, high = 0, frames.shape[0]
+    low, high = 0, numbers.shape[0]
     while low < high:
         middle = (low + high) // 2
-        if frames[middle] < frame:
+        if numbers[middle] < least:
             low = middle + 1
         else:
             high = middle
@@ -50,8 +50,8 @@ def span(intervals, frames, fps, first):
     for n in range(starts.shape[0]):
         begin = starts[n] - math.ceil(ramps[n, 0] * fps)
         end = stops[n] + math.ceil(ramps[n, 1] * fps)
-        first[n] = _first_from(frames, begin)
-        total += _first_from(frames, end) - first[n]
+        first[n] = first_from(frames, begin)
+        total += first_from(frames, end) - first[n]
     return total
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
+from footplant.kernels.plants import first_from
 from footplant.kernels.quaternion import rotate
 
 OUT = 12
@@ -242,13 +243,7 @@ def add_ways(keys, ways, goals, solved, capsules, shifts):
             continue
         actor = goals.actors[goals.rows[n]]
         key = pair_key(actor, goals.carriers[n], goals.follows[n], goals.followed[n], capsules)
-        low, high = 0, keys.shape[0]
-        while low < high:
-            middle = (low + high) // 2
-            if keys[middle] < key:
-                low = middle + 1
-            else:
-                high = middle
+        low = first_from(keys, key)
         if low < keys.shape[0] and keys[low] == key:
             for k in range(3):
                 shifts[n, k] += ways[low, k]
