@@ -77,9 +77,8 @@ def apply_drag(state: EditState, character: Character, ik: Numeric, drag: Drag) 
     for _ in range(STEP_ROUNDS):
         constraints, moved = _move_step(state, character, ik, drag, beyond)
         window, rows, knot = _window(state, drag, constraints, moved)
-        near = [c for c in constraints if c.acts_within(int(rows[0]), int(rows[-1]), motion.fps)]
         pins = [drag_pin(other, constraints) for other in latest_drags(drags) if other.frame in window]
-        part = _fitted(motion[rows], rows, ik, near, pins, drag.frame, knot)
+        part = _fitted(motion[rows], rows, ik, constraints, pins, drag.frame, knot, window)
         left = np.asarray(drag.target) - Kinematics(part[drag.frame - int(rows[0])]).point(drag.point)[0]
         missed = float(np.linalg.norm(left))
         if missed < least:
@@ -101,7 +100,7 @@ def apply_turn(state: EditState, ik: Numeric, turn: Turn) -> EditState:
     change = np.zeros((1, 1 + len(motion.skeleton), 3))
     change[0, 1 + joint] = rotation.log(rotation.multiply(rotation.inverse(world), turn.rotation))
     bump = _spread(change.reshape(1, -1), np.array([turn.frame]), rows, turn.frame, knot, 0)
-    near = [c for c in state.constraints if c.acts_within(int(rows[0]), int(rows[-1]), motion.fps)]
+    near = _acting(state.constraints, window, motion.fps)
     part = (
         ik.restoring(motion.skeleton.chain(joint))
         .solve(motion[rows] + bump.reshape(len(rows), -1, 3), near, frames=rows)
@@ -127,6 +126,14 @@ def _window(
     around = max((max(constraint.ramp) for constraint in constraints), default=0.0)
     margin = int(np.ceil(around * motion.fps)) + 3
     return window, np.arange(max(window.start - margin, 0), min(window.stop + margin, len(motion))), knot
+
+
+def _acting(constraints: Sequence[Constraint], window: range, fps: float) -> list[Constraint]:
+    """Return the constraints that act within a window: the frames that they hold are among those that are solved.
+
+    One that acts in the margin alone may not have them there: its ramp would turn a foot by up to 3° in the last row.
+    """
+    return [c for c in constraints if c.acts_within(window.start, window.stop - 1, fps)]
 
 
 def _put(motion: Motion, part: Motion, rows: NDArray, window: range) -> Motion:
@@ -206,18 +213,20 @@ def _fitted(
     pins: Sequence[Position],
     center: int,
     knot: float,
+    window: range | None = None,
 ) -> Motion:
     """Return the frames `rows` of a motion, displaced in a window by ever finer splines so that the pins are met."""
+    acting = constraints if window is None else _acting(constraints, window, part.fps)
     frames = np.array(sorted({pin.frames[0] for pin in pins}), np.int64)  # type: ignore[index]
     at, left = np.searchsorted(rows, frames), np.inf
-    restoring, beside = ik.restoring(), with_held_frames(frames, rows, constraints, part.fps)
+    restoring, beside = ik.restoring(), with_held_frames(frames, rows, acting, part.fps)
     shares = _foot_shares(ik, rows, at, constraints, part)
     for level in range(LEVELS):
-        posed = pose_goals(ik, part[np.searchsorted(rows, beside)], constraints, pins, beside)
+        posed = pose_goals(ik, part[np.searchsorted(rows, beside)], acting, pins, beside)
         posed = posed[np.searchsorted(beside, frames)]
         change = (posed - part[at]).reshape(len(frames), -1)
         bump = _spread(change, frames, rows, center, knot, level).reshape(len(rows), -1, 3) * shares
-        near = [*constraints, *_as_reached(pins, Kinematics(posed, frames), knot / part.fps)]
+        near = [*acting, *_as_reached(pins, Kinematics(posed, frames), knot / part.fps)]
         part = restored(part, part + bump, rows, at, restoring, near, knot).motion
         kinematics, before = Kinematics(part[at], frames), left
         left = max(float(errors(pin, kinematics)[1].max(initial=0.0)) for pin in pins)
