@@ -72,6 +72,11 @@ class ArmSettings:
     """Times the incoming peak from which a jump that remains after all factors smooths the whole window: it may have
     moved on. Without it an idle on a knight has 3.6 times the source's peak acceleration, with it 1.3 times; with 1.1
     a walk on a belly is smoothed so too, and its arms stand off 33 instead of 29° from the source's."""
+    slip: float = 0.002
+    """Distance by which smoothing may pull planted palms off their places (3 mm), if nothing else does: what pulls
+    farther is taken back. With 0.001, 0.002, 0.004 and without it, palms of a climber with long arms are up to 1.1, 2.0,
+    6.1 and 10.8 mm off as they get hold of a rope, and its hands accelerate 2.9, 1.9, 1.3 and 1.2 times as much as the
+    incoming motion's hands and feet do at most."""
     bound: float = 8e3
     """Weight of a broken bound, per squared body height. 6e4 follows each change of the nearest way out (peak
     acceleration 10 instead of 3.7 times the source's on mocapbank); 3e3 leaves arms 18 mm inside the trunk. Multiplied
@@ -718,7 +723,7 @@ class _ArmsStage:
             (factor, settings.peak, int(np.ceil(settings.stiff_reach * factor * time))) for factor in settings.smoother
         ]
         tried += [*((factor, settings.remaining_peak, count) for factor in settings.smoother[-1:]), (0.0, np.inf, 0)]
-        first, kept = np.inf, None
+        first, held, kept, smooth = np.inf, np.inf, None, None
         for factor, most, reach in tried:
             args = self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns
             solved = not moving.any() or self._lay_down(window, moving, args)
@@ -732,8 +737,14 @@ class _ArmsStage:
             kernel.displaced_points(self.arms, window, wrists, np.full(2, kernel.FOREARM), unknowns, work, moved)
             bends = np.linalg.norm(np.diff(moved, 2, axis=0), axis=2).max(axis=1, initial=0.0)
             worst, jumps = float(bends.max(initial=0.0)), bends > most * peak
+            off = self._off_plants(window, unknowns, work)
             if kept is None:
-                first, kept = worst, (unknowns.copy(), window.goals.copy(), window.robust.copy(), list(self.plants))
+                first, held = worst, off
+            elif off > max(held, settings.slip * height):
+                unknowns[:], window.goals[:], window.robust[:], self.plants[:], worst = smooth
+                break
+            smooth = unknowns.copy(), window.goals.copy(), window.robust.copy(), list(self.plants), worst
+            kept = smooth if kept is None else kept
             if not jumps.any():
                 break
             for knot in 1 + np.flatnonzero(jumps):
@@ -743,7 +754,7 @@ class _ArmsStage:
         # smoothed arms that swing past the body may take longer ways round it, and jump more; bodies that stand still
         # have nothing to compare with
         if kept is not None and peak > 0.0 and worst > settings.peak * first:
-            unknowns[:], window.goals[:], window.robust[:], self.plants[:] = kept
+            unknowns[:], window.goals[:], window.robust[:], self.plants[:], _ = kept
         second = np.zeros_like(unknowns)
         if stride > 1:
             kernel.spline_second(unknowns, second, np.zeros(count))
@@ -768,6 +779,11 @@ class _ArmsStage:
             goal_weights=window.goal_weights * np.minimum(far / np.maximum(off, far), 1.0) ** 2,
             together=window.together * np.minimum(far / np.maximum(apart, far), 1.0) ** 2,
         )
+
+    def _off_plants(self, window, unknowns: NDArray, work) -> float:
+        """Return how far planted palms are from their places, metres, at most."""
+        planted = (window.goal_weights > self.touch) & np.isinf(window.robust)
+        return float(self._missed(window, unknowns, work)[0][planted].max(initial=0.0)) if planted.any() else 0.0
 
     def _missed(self, window, unknowns: NDArray, work) -> tuple[NDArray, NDArray]:
         """Return how far palms are from their goals (K, 2), and hands from where they meet (K,), metres."""
