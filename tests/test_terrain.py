@@ -348,6 +348,18 @@ def test_real_walks_on_slopes_keep_limits_and_stay_above_the_ground(shared, name
     assert after.jerk_ratio < 1.2
 
 
+def test_hips_are_not_kicked_where_feet_land_on_their_balls():
+    """Up a steep slope the balls of a runner's feet land when the heels did, without being pulled down in an instant."""
+    clip = samples.load("run")
+    found = terrain(clip, "slope:15")
+    hips = clip.character.require_roles()["hips"]
+    level, uphill = (np.linalg.norm(np.diff(m.root, 3, axis=0), axis=1) for m in (clip.motion, found.motion))
+    assert hips == 0
+    assert uphill.mean() < 1.1 * level.mean()
+    heels, balls = ([p for p in find_contacts(found.clip).plants if p.point.endswith(e)] for e in ("heel", "ball"))
+    assert sum(map(len, heels)) < 0.5 * sum(map(len, balls))
+
+
 def test_a_knee_that_flexes_more_bends_sideways_no_further(walk):
     """A knee that is bent sideways by 15° on the level would bend so by 73° on stairs, in the plane that it has."""
     character, knee = walk.character, walk.character.require_roles()["left_lower_leg"]

@@ -46,6 +46,10 @@ class HeelSettings:
     """Radians kept from the ankle's limit."""
     smoothing: float = 0.05
     """Seconds; half width of the binomial filter that smooths the heel's rise."""
+    flattening: float = np.radians(2.0)
+    """Radians over which a foot that lands on its ball passes from lying flat to rising on. With 0, 2° and 8°, the
+    sample run jerks 1.44, 1.36 and 1.35 times as much at 15° as on the level, and 1.23, 1.24 and 1.28 times at 10°, a
+    captured one (09_01) 1.067, 1.070 and 1.092 times at 15°."""
     rounds: int = 3
     """Times the rise is found anew: a raised heel inclines the shank less."""
     push_off: float = np.radians(35.0)
@@ -140,18 +144,22 @@ def released_heels(
         if np.abs(first).max(initial=0.0) < 1e-3 and not raised.any():
             continue
         heel_down, ball_down = np.zeros(len(motion), bool), np.zeros(len(motion), bool)
+        before, landings = 0, []
         for number, step in enumerate(steps):
             if step.side != side:
                 continue
             changed = _with_heels_down(step, np.maximum(first, raised), HEEL_SETTINGS.shortest * motion.fps)
             plants = _replaced(plants, step, changed)
             steps[number] = changed
+            if step.balls and changed.balls[0].start < step.balls[0].start:
+                landings.append((before, changed.start, step.balls[0].start))
+            before = step.end
             for mask, own in ((heel_down, changed.heels), (ball_down, changed.balls)):
                 for plant in own:
                     mask[plant.start : plant.end] = True
         share = share_away(heel_down & ball_down, max(round(HEEL_SETTINGS.ramp * motion.fps), 1))
         pivots = _pivots(heel_down, ball_down)
-        rise = first
+        motion, rise = _landing_on_ball(motion, character, side, landings, share * first), first
         for _ in range(HEEL_SETTINGS.rounds):
             motion = _pitched(motion, character, side, share * rise, pivots)
             rise = _excess(motion, level, character, side)
@@ -199,6 +207,40 @@ def _pitched(motion: Motion, character: Character, side: str, angles: NDArray, p
     turn = rotation.exp(angles[:, None] * pitch_axis(heel, ball))
     pivot = heel + pivots[:, None] * (ball - heel)
     ankles = pivot + rotation.rotate(turn, kinematics.positions[:, limb.end] - pivot)
+    turned = rotation.multiply(turn, kinematics.rotations[:, limb.end])
+    return place_limb(motion, limb, ankles, orientations=rotation.normalize(turned)).motion
+
+
+def _landing_on_ball(
+    motion: Motion, character: Character, side: str, landings: Sequence[tuple[int, int, int]], angles: NDArray
+) -> Motion:
+    """Return the motion with a foot that is to land on its ball coming down as it did on its heel.
+
+    landings: of each such step, the first frame of the swing, that of the landing, and that in which the foot lay on
+    heel and ball. angles: (F,) radians by which it is pitched about its ball, heel up, afterwards. The ball goes as high
+    over the ground as the heel went, and the toes, which were up, come down at least until the foot lies: a ball that is
+    planted when the heel would have been, and came down later, was pulled down by centimetres, and the hips with it.
+    """
+    if not landings:
+        return motion
+    kinematics, limb, frames = Kinematics(motion), limb_of(character, f"{side}_leg"), np.arange(len(motion))
+    heel, ball = (kinematics.point(character.contacts[f"{side}_{part}"]) for part in ("heel", "ball"))
+    line = ball - heel
+    slopes = np.arctan2(line[:, 1], np.linalg.norm(line[:, ::2], axis=1))
+    toes_up, share = np.zeros(len(motion)), np.zeros(len(motion))
+    for swing, landing, flat in landings:
+        over = np.maximum(slopes[: flat + 1] - slopes[min(flat, len(motion) - 1)], 0.0)
+        up = swing + np.flatnonzero(over[swing:landing] <= 0.0)
+        begin = min(int(up[-1]) if len(up) else swing, landing - 1)
+        ease = np.interp(frames, [begin, landing, flat + 1], [0.0, 1.0, 0.0])
+        rows = slice(max(begin, 0), flat)
+        share[rows] = (ease * ease * (3.0 - 2.0 * ease))[rows]
+        toes_up[rows] = np.where(frames[rows] < landing, share[rows], 1.0) * over[rows]
+    axis, over = pitch_axis(heel, ball), toes_up - angles
+    down = rotation.exp(toes_up[:, None] * axis)
+    ball = heel + rotation.rotate(down, line)
+    turn = rotation.exp((share * 0.5 * (over + np.hypot(over, HEEL_SETTINGS.flattening)))[:, None] * axis)
+    ankles = ball + rotation.rotate(turn, kinematics.positions[:, limb.end] - (heel + line))
     turned = rotation.multiply(turn, kinematics.rotations[:, limb.end])
     return place_limb(motion, limb, ankles, orientations=rotation.normalize(turned)).motion
 
