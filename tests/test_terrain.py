@@ -349,7 +349,7 @@ def test_real_walks_on_slopes_keep_limits_and_stay_above_the_ground(shared, name
 
 
 def test_hips_are_not_kicked_where_feet_land_on_their_balls():
-    """Up a steep slope the balls of a runner's feet land when the heels did, without being pulled down in an instant."""
+    """Up a steep slope the balls of a runner's feet land when the heels did, without being pulled down at once."""
     clip = samples.load("run")
     found = terrain(clip, "slope:15")
     hips = clip.character.require_roles()["hips"]

@@ -74,9 +74,9 @@ class ArmSettings:
     a walk on a belly is smoothed so too, and its arms stand off 33 instead of 29° from the source's."""
     slip: float = 0.002
     """Distance by which smoothing may pull planted palms off their places (3 mm), if nothing else does: what pulls
-    farther is taken back. With 0.001, 0.002, 0.004 and without it, palms of a climber with long arms are up to 1.1, 2.0,
-    6.1 and 10.8 mm off as they get hold of a rope, and its hands accelerate 2.9, 1.9, 1.3 and 1.2 times as much as the
-    incoming motion's hands and feet do at most."""
+    farther is taken back. With 0.001, 0.002, 0.004 and without it, palms of a climber with long arms are up to 1.1,
+    2.0, 6.1 and 10.8 mm off as they get hold of a rope, and its hands accelerate 2.9, 1.9, 1.3 and 1.2 times as much as
+    the incoming motion's hands and feet do at most."""
     bound: float = 8e3
     """Weight of a broken bound, per squared body height. 6e4 follows each change of the nearest way out (peak
     acceleration 10 instead of 3.7 times the source's on mocapbank); 3e3 leaves arms 18 mm inside the trunk. Multiplied
