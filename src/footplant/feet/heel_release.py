@@ -219,8 +219,7 @@ def _landing_on_ball(
     landings: of each such step, the first frame of the swing, that of the landing, and that in which the foot lay on
     heel and ball. angles: (F,) radians by which it is pitched about its ball, heel up, afterwards. The ball goes as
     high over the ground as the heel went, and the toes, which were up, come down at least until the foot lies: a ball
-    that is planted when the heel would have been, and came down later, was pulled down by centimetres, and the hips with
-    it.
+    that is planted when the heel would have been, and came down later, was pulled down by centimetres, with the hips.
     """
     if not landings:
         return motion
