@@ -121,16 +121,16 @@ def held_with_joints(contacts: Contacts, kinematics: Kinematics, character: Char
     """
     if contacts.fps > LOW_RATE:
         return contacts
-    roles, plants = character.require_roles(), list(contacts.plants)
+    roles, plants, given = character.require_roles(), list(contacts.plants), contacts.plants
     for side in ("left", "right"):
         own = [n for n, plant in enumerate(plants) if plant.point in (f"{side}_heel", f"{side}_ball")]
         joints = [roles[name] for name in (f"{side}_foot", f"{side}_toes") if name in roles]
         for start, end in (
             pair
             for joint in joints
-            for pair in _still_frames(kinematics.positions[:, joint], contacts.fps, character.height)
+            for pair in _still_frames(kinematics.positions[:, joint], contacts.fps, character.height, True)
         ):
-            shared = [min(plants[n].end, end) - max(plants[n].start, start) for n in own]
+            shared = [min(given[n].end, end) - max(given[n].start, start) for n in own]
             if max(shared, default=0) < HELD * (end - start):
                 continue
             number = own[int(np.argmax(shared))]
@@ -263,8 +263,11 @@ def _least_frames(fps: float) -> int:
     return max(3, round(STILL_FOR * fps))
 
 
-def _still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, int]]:
-    """Return first and end frames in which a joint (F, 3) holds still, wherever it is."""
+def _still_frames(track: NDArray, fps: float, height: float, overlapping: bool = False) -> list[tuple[int, int]]:
+    """Return first and end frames in which a joint (F, 3) holds still, wherever it is.
+
+    overlapping: from every frame on in which it does, not only from where the stretch before ends.
+    """
     least = _least_frames(fps)
     if len(track) < least:
         return []
@@ -278,7 +281,7 @@ def _still_frames(track: NDArray, fps: float, height: float) -> list[tuple[int, 
             length = int(wide.argmax()) if wide.any() else end - start
             if length >= least:
                 found.append((start, start + length))
-            start += length if length >= least else 1
+            start += length if length >= least and not overlapping else 1
     return found
 
 
