@@ -4,10 +4,11 @@ A palm touches where its importance to the body is above 0.9 and its distance fr
 `ON_BODY`. The gap of the character is how much farther its palm is from the skin than the performer's, as a fraction of
 the body's size; the skin is that of all segments that the performer's palm is near to (`ADJACENT`), as thighs begin
 elsewhere on another body. For hands that meet, how much farther apart the palms are. A gap of more than 10 mm is out
-of reach where the engine says so (`PuppetMotion.out_of_reach`): every place of that skin is farther than the arm is
-long, or covered by the trunk. How many frames are, and the median and the largest gap of the others. Beside it: how
-deep legs are in each other beyond the captured angles and the performer's own legs (`Apart` of the body proxy), how far
-planted feet stray, and the largest joint acceleration over that of the captured angles.
+of reach where the engine says so: every place of that skin is farther than the arm is long, or covered by the trunk
+(`PuppetMotion.out_of_reach`); of hands that meet, there is no place out of the trunk that both arms reach
+(`PuppetMotion.hands_out_of_reach`). How many frames are, and the median and the largest gap of the others. Beside it:
+how deep legs are in each other beyond the captured angles and the performer's own legs (`Apart` of the body proxy), how
+far planted feet stray, and the largest joint acceleration over that of the captured angles.
 
 `python benchmarks/puppet_touches.py` prints a table: on Sally, Blubby and three skinned characters. Its figures
 include those of all gaps in reach of each.
@@ -112,6 +113,7 @@ def measures(clip: Clip, target: Character, scene: PerformanceScene | None, inte
         "gaps": np.concatenate(gaps),
         "beyond": np.concatenate(beyond),
         "hands": 1e3 * (apart - size * between)[meet],
+        "hands_beyond": found.hands_out_of_reach[meet],
         "legs": 1e3 * np.maximum(limbs - allowed, 0.0),
         "copied_legs": 1e3 * np.maximum(leg_depth(target, copied) - allowed, 0.0),
         "drift": 1e3 * drift(intervals, found, feet(ours, target)),
@@ -146,6 +148,8 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
         "worst",
         "hands",
         "worst",
+        "over 10",
+        "too far",
         "legs",
         "copied",
         "drift",
@@ -163,11 +167,14 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
             far = np.asarray(found["beyond"], bool)
             within, missed = np.percentile(gaps[~far], [50, 100]) if (~far).any() else (0.0, 0.0)
             reached[who].append(gaps[~far])
-            meet, farthest = np.percentile(hands, [50, 100]) if len(hands) else (0.0, 0.0)
+            cannot = np.asarray(found["hands_beyond"], bool)
+            can = hands[~cannot]
+            meet, farthest = np.percentile(can, [50, 100]) if len(can) else (0.0, 0.0)
+            over = float((can > MISSED).sum())
             legs, copied = float(np.max(found["legs"])), float(np.max(found["copied_legs"]))
             row = (
-                middle, most, worst, len(gaps), far.sum(), within, missed, meet, farthest, legs, copied, found["drift"],
-                found["acceleration"],
+                middle, most, worst, len(gaps), far.sum(), within, missed, meet, farthest, over, cannot.sum(), legs,
+                copied, found["drift"], found["acceleration"],
             )  # fmt: skip
             print(f"{Path(name).stem[:24]:24} {who:9}" + "".join(f"{value:9.2f}" for value in row), flush=True)
             figures |= {
@@ -176,6 +183,8 @@ def run(clips=CLIPS, characters=tuple(CHARACTERS)) -> dict[str, float]:
                 f"touch.{name}.{who}.in_reach_mm": float(within),
                 f"touch.{name}.{who}.in_reach_worst_mm": float(missed),
                 f"touch.{name}.{who}.hands_mm": float(farthest), f"touch.{name}.{who}.legs_mm": legs,
+                f"touch.{name}.{who}.hands_over_10_mm": over,
+                f"touch.{name}.{who}.hands_out_of_reach_frames": float(cannot.sum()),
                 f"touch.{name}.{who}.drift_mm": float(found["drift"]),
                 f"touch.{name}.{who}.acceleration": float(found["acceleration"]),
             }  # fmt: skip

@@ -368,6 +368,8 @@ def test_a_restarted_sender_is_the_same_actor(walk, sally):
     assert problems(stage) == []
     stage.actors[0].out_of_reach = (True, False)
     assert problems(stage) == ["what the left hand touches is out of reach"]
+    stage.actors[0].out_of_reach, stage.actors[0].hands_out_of_reach = (False, False), True
+    assert problems(stage) == ["the arms do not reach around the body for the hands to meet"]
     stage.poses(1.9)
     assert any("no data for 0.9 s" in one for one in problems(stage))
     shown = played(stage, [(when + 0.6, data, sender) for when, data, sender in again])

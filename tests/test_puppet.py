@@ -643,6 +643,36 @@ def test_what_arms_are_too_short_to_touch_is_said_to_be_out_of_reach(short):
         assert pose.out_of_reach == tuple(found.out_of_reach[f])
 
 
+@pytest.mark.parametrize("short", [1.0, 0.1])
+def test_palms_that_cannot_meet_are_said_to_be_out_of_reach_and_others_meet(short):
+    clip, sally = samples.load("clap"), samples.load_character("sally")
+    roles, offsets = sally.require_roles(), np.array(sally.skeleton.offsets)
+    for side in ("left", "right"):
+        for part in ("lower_arm", "hand"):
+            offsets[roles[f"{side}_{part}"]] *= short
+    target = replace(sally, skeleton=replace(sally.skeleton, offsets=offsets))
+    engine = PuppetEngine(clip.character, target)
+    found = engine.play(clip.motion)
+    performer, ours = Kinematics(clip.motion), Kinematics(found.motion)
+    theirs, own = (
+        np.linalg.norm(np.subtract(*(k.point(c.contacts[f"{side}_palm"]) for side in ("left", "right"))), axis=-1)
+        for k, c in ((performer, clip.character), (ours, target))
+    )
+    meet = (found.hands > 0.9) & (theirs < 0.05 * clip.character.height)
+    assert meet.sum() > 100
+    assert not found.hands_out_of_reach[found.hands <= 0.9].any()
+    assert found.hands_out_of_reach[meet].mean() == pytest.approx(float(short < 1.0), abs=0.05)
+    if short == 1.0:
+        # no farther apart than the performer's for their size, however long the arms are
+        assert (own - engine.stage.size * theirs)[meet].max() < 0.003
+    puppeteer = Puppeteer(clip.character, target)
+    state = puppeteer.init(found.peak_acceleration)
+    for f in range(100):
+        frame = PerformerFrame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / clip.motion.fps)
+        state, pose = puppeteer.step(state, frame)
+        assert pose.hands_out_of_reach == found.hands_out_of_reach[f]
+
+
 @pytest.mark.parametrize("who", TARGETS)
 def test_accelerations_stay_bounded_whatever_the_scene_does(who):
     """A step in the ground that the performer's feet do not follow: joints follow it within the acceleration bound."""

@@ -126,7 +126,7 @@ class Actor:
         """State of the puppeteer."""
         self.importance: Importance | None = None
         """Importances in the current pose."""
-        self.out_of_reach = (False, False)
+        self.out_of_reach, self.hands_out_of_reach = (False, False), False
         """Whether what the left and the right palm should touch is out of their reach."""
         self.delay = 0.0
         """Seconds from when a pose was made until it is shown: the jitter buffer and the smoother's look-ahead."""
@@ -442,6 +442,7 @@ class Actor:
         self.state, pose = self.puppeteer.step_unchecked(self.state, self._root, self._local, things, passed, ground)
         self.poses += 1
         self.importance, self.out_of_reach = pose.importance, pose.out_of_reach
+        self.hands_out_of_reach = pose.hands_out_of_reach
         if self._fade is not None:
             pose = self._crossfaded(pose)
         self._last = pose
@@ -460,4 +461,4 @@ class Actor:
         if left <= 0.0:
             self._fade = None
         turned = rotation.normalize(rotation.multiply(pose.rotations, rotation.exp(left * rotations)))
-        return PuppetPose(pose.root + left * root, turned, pose.importance, pose.iterations, pose.out_of_reach)
+        return pose._replace(root=pose.root + left * root, rotations=turned)

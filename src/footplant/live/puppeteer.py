@@ -63,6 +63,8 @@ class PuppetPose(NamedTuple):
     """Iterations of the body step; mostly 0."""
     out_of_reach: tuple[bool, bool] = (False, False)
     """Whether what the left and the right palm should touch on the body is out of their reach."""
+    hands_out_of_reach: bool = False
+    """Whether there is no place out of the trunk where the palms could meet as they should."""
 
 
 class Filter(Protocol):
@@ -121,7 +123,7 @@ class Puppeteer:
         self._tables = self.engine.packed()
         self._memory, self._limbs = self.engine.init()
         self._shape, self._joints = (len(performer.skeleton), 4), len(target.skeleton)
-        self._turns_at = 14 + 8 * len(SEGMENTS)
+        self._turns_at = 15 + 8 * len(SEGMENTS)
         self._rest = self.engine.analysis.scene.rest()
 
     def init(self, acceleration: float = 0.0) -> PuppeteerState:
@@ -165,15 +167,15 @@ class Puppeteer:
         if iterations < 0:
             _refuse(iterations)
         end = self._turns_at
-        importance = Importance(out[3:7], out[14:end].reshape(8, -1), float(out[11]), out[7:11])
+        importance = Importance(out[3:7], out[15:end].reshape(8, -1), float(out[11]), out[7:11])
         reach = (bool(out[12]), bool(out[13]))
-        pose = PuppetPose(out[:3], out[end:].reshape(-1, 4), importance, int(iterations), reach)
+        pose = PuppetPose(out[:3], out[end:].reshape(-1, 4), importance, int(iterations), reach, bool(out[14]))
         walked = None
         if self.ground is not None:
             walked, on, turned = self.ground.step(
                 state.ground, pose.root, pose.rotations, importance.scene[2:], passed, ground
             )
-            pose = PuppetPose(on, turned, importance, pose.iterations, reach)
+            pose = PuppetPose(on, turned, importance, pose.iterations, reach, pose.hands_out_of_reach)
         return PuppeteerState(state.filter, analysis, limbs, state.frames + 1, walked), pose
 
     def _checked(self, frame: PerformerFrame) -> PerformerFrame:

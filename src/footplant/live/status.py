@@ -41,6 +41,8 @@ def problems(stage: LiveStage) -> list[str]:
         short = [side for side, beyond in zip(("left", "right"), actor.out_of_reach) if beyond]
         if short:
             found.append(f"{who}what the {' and the '.join(short)} hand touches is out of reach")
+        if actor.hands_out_of_reach:
+            found.append(f"{who}the arms do not reach around the body for the hands to meet")
         if actor.recent_outliers > 0:
             found.append(f"{who}impossible jumps of {actor.recent_outliers} bones are held back")
     found += [f"{number} × refused: {reason}" for reason, number in stage.refused.items()]

@@ -47,6 +47,9 @@ class PuppetMotion:
     out_of_reach: NDArray
     """(F, 2) whether the left and right palm miss the segment that they should touch because none of its skin is in
     reach: the arm is too short, or the trunk covers it."""
+    hands_out_of_reach: NDArray
+    """(F,) whether the palms are not as far apart as they should be when they meet because there is no place out of the
+    trunk which both arms reach."""
     iterations: NDArray
     """(F,) int64; iterations of the body step (section 5.2); mostly 0."""
     peak_acceleration: float
@@ -95,9 +98,14 @@ class PuppetEngine:
         )
 
     def _arms(self) -> float:
-        """Return the ratio of the lengths of the target's arms to the performer's; 1 where either has none."""
+        """Return the ratio of the distances between palms: of the arms' lengths, and no larger than that of the sizes.
+
+        In the ratio of the arms, to clap takes no more acceleration than the captured angles do; palms of long arms are
+        then farther apart than the performer's, for its size.
+        """
         own, theirs = arm_length(self.target), arm_length(self.performer)
-        return own / theirs if own * theirs > 0.0 else 1.0
+        size = (self.target.height or 1.0) / (self.performer.height or 1.0)
+        return min(own / theirs, size) if own * theirs > 0.0 else 1.0
 
     def _margin(self, size: float) -> float:
         """Return the clearance from the body at which arms begin to be pushed away, metres.
@@ -169,14 +177,24 @@ class PuppetEngine:
         roots, rotations = np.empty((frames, 3)), np.empty((frames, len(skeleton), 4))
         scene, hands = np.empty((frames, 2 * len(LIMBS))), np.empty(frames)
         body, iterations = np.empty((frames, 8, len(SEGMENTS))), np.zeros(frames, np.int64)
-        beyond = np.zeros((frames, 2))
+        beyond = np.zeros((frames, 3))
         memory, limbs = self.init(peak_acceleration or 0.0)
         state = kernel.PackedState(memory.floats, memory.places, limbs.floats, limbs.places)
         performance = kernel.Performance(motion.root, motion.rotations, poses, 1.0 / motion.fps)
         written = kernel.Played(roots, rotations, scene, body, hands, beyond, iterations)
         peak = kernel.play(self.packed(), state, peak_acceleration is None, performance, written)
         played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
-        return PuppetMotion(played, scene[:, :4], scene[:, 4:], body, hands, beyond > 0.0, iterations, float(peak))
+        return PuppetMotion(
+            played,
+            scene[:, :4],
+            scene[:, 4:],
+            body,
+            hands,
+            beyond[:, :2] > 0.0,
+            beyond[:, 2] > 0.0,
+            iterations,
+            float(peak),
+        )
 
 
 def tuning_of(settings: PuppetSettings) -> NDArray:

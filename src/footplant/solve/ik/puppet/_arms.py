@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.balls import closest
+from footplant.kernels.balls import circle, closest
 from footplant.kernels.importance import LIMBS, share, spring
 from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import exp, multiply, rotate
@@ -483,6 +483,59 @@ def beyond_reach(performer, target, importance, arm, work):
         if touched_skin(performer, importance, arm, k) and skin_in_reach(target, arm, k, away, work):
             return 0.0
     return 1.0
+
+
+@uncounted_jit
+def beyond_meeting(target, importance, work):
+    """Return 1 where palms are not as far apart as they should be and there is no place where they could be.
+
+    Of both arms at once, the hands oriented as they are and out of the trunk.
+    """
+    puppet, character, tuning = target.puppet, target.character, target.stage.tuning
+    if importance.hands[0] <= TOUCHED:
+        return 0.0
+    half = 0.5 * target.stage.arms
+    gap = (half * importance.hands[1], half * importance.hands[2], half * importance.hands[3])
+    _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, character, 0, work)
+    _, _, _, u, v, w, _, _, _, _ = limb_places(puppet, character, 1, work)
+    r, other = work.points[0], work.points[1]
+    x, y, z = x + r[0] - u - other[0], y + r[1] - v - other[1], z + r[2] - w - other[2]
+    wanted = 2.0 * math.sqrt(gap[0] ** 2 + gap[1] ** 2 + gap[2] ** 2)
+    if abs(math.sqrt(x * x + y * y + z * z) - wanted) <= MISSED:
+        return 0.0
+    write_arm_balls(target, gap, work)
+    stretch = 1.0 / tuning[AT.meet_stretch]
+    exists, cx, cy, cz, nx, ny, nz, radius = circle(
+        work.centers[0], work.centers[1], stretch * work.radii[0], stretch * work.radii[1]
+    )
+    if not exists:
+        return 1.0
+    # all around the line between the shoulders, out to where both arms are straight
+    sx, sy, sz, _ = direction(*perpendicular(nx, ny, nz))
+    tx, ty, tz = ny * sz - nz * sy, nz * sx - nx * sz, nx * sy - ny * sx
+    for ring in range(RINGS):
+        for n in range(AROUND):
+            angle, far = 2.0 * math.pi * n / AROUND, radius * ring / (RINGS - 1.0)
+            a, b = far * math.cos(angle), far * math.sin(angle)
+            free = True
+            for arm in range(2):
+                sign, r = 1.0 if arm == 0 else -1.0, work.points[arm]
+                x = cx + a * sx + b * tx + sign * gap[0] - r[0]
+                y = cy + a * sy + b * ty + sign * gap[1] - r[1]
+                z = cz + a * sz + b * tz + sign * gap[2] - r[2]
+                px, py, pz = hand_push(target, arm, x, y, z, 1.0, COVERED, work)
+                free = free and px * px + py * py + pz * pz < COVERED * COVERED
+            if free:
+                return 0.0
+    return 1.0
+
+
+@uncounted_jit
+def perpendicular(x, y, z):
+    """Return a vector (3) across another."""
+    if abs(x) < 0.6:
+        return 0.0, z, -y
+    return -z, 0.0, x
 
 
 @uncounted_jit

@@ -23,7 +23,7 @@ from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
 from footplant.kernels.transfer import retarget_pose
 from footplant.solve.ik.puppet._aboard import ride
-from footplant.solve.ik.puppet._arms import arms, beyond_reach, cross_arms
+from footplant.solve.ik.puppet._arms import arms, beyond_meeting, beyond_reach, cross_arms
 from footplant.solve.ik.puppet._body import move_root, place_body
 from footplant.solve.ik.puppet._limbs import leg, legs_apart, note_angles, update_limb
 from footplant.solve.ik.puppet._pace import acceleration_bound, limit_limb, limit_root, peak_bound
@@ -83,6 +83,8 @@ def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
     for limb in range(2):
         has = character.limbs[limb, 2] >= 0
         work.beyond[limb] = beyond_reach(performer, target, importance, limb, work) if has else 0.0
+    both = character.limbs[0, 2] >= 0 and character.limbs[1, 2] >= 0
+    work.beyond[2] = beyond_meeting(target, importance, work) if both else 0.0
     normalize_rows(work.local[0])
     return iterations
 
@@ -151,9 +153,9 @@ def advance(floats, whole, places, memory, memory_places, limbs, limb_places, ro
     """Run the phases two and three for one frame; return the iterations of the body step, or why it is refused.
 
     Tables as `pack` lays them out; memory, limbs: the floats of the state, changed in place. out: root (3), importances
-    in the scene (8) and of the palms (1), whether palms are out of reach (2), importances of the body (8 S), local
-    rotations (4 J). Flat arguments, because passing a
-    named tuple takes longer and this runs live at every frame.
+    in the scene (8) and of the palms (1), whether palms are out of reach (3: of what each touches, and of each other),
+    importances of the body (8 S), local rotations (4 J). Flat arguments, because passing a named tuple takes longer and
+    this runs live at every frame.
     """
     why = refused(root, rotations)
     if why < 0:
@@ -174,8 +176,8 @@ def advance(floats, whole, places, memory, memory_places, limbs, limb_places, ro
     for limb in range(8):
         out[3 + limb] = found.scene[limb]
     out[11] = found.hands[0]
-    out[12], out[13] = work.beyond[0], work.beyond[1]
-    n = 14
+    out[12], out[13], out[14] = work.beyond[0], work.beyond[1], work.beyond[2]
+    n = 15
     for row in range(found.body.shape[0]):
         for k in range(found.body.shape[1]):
             out[n] = found.body[row, k]
@@ -225,7 +227,7 @@ class Played(NamedTuple):
     hands: NDArray
     """(F,)."""
     beyond: NDArray
-    """(F, 2) 1 where what a palm touches is out of reach."""
+    """(F, 3) 1 where what a palm touches is out of reach, and where the palms cannot meet."""
     iterations: NDArray
     """(F,) int64; of the body step."""
 
@@ -260,7 +262,8 @@ def play(tables, state, learn, clip, out):
         for limb in range(8):
             out.scene[f, limb] = importance.scene[limb]
         out.hands[f] = importance.hands[0]
-        out.beyond[f, 0], out.beyond[f, 1] = work.beyond[0], work.beyond[1]
+        for n in range(3):
+            out.beyond[f, n] = work.beyond[n]
     return peak if learn else limbs.peak[0]
 
 
@@ -307,7 +310,7 @@ def _frozen(*shape):
 
 def _smallest_advance():
     turns = np.array([[[1.0, 0.0, 0.0, 0.0]]])
-    return *_smallest_parts(), np.zeros((1, 3)), turns, _rest(), 0.01, np.zeros(14 + 8 + 4)
+    return *_smallest_parts(), np.zeros((1, 3)), turns, _rest(), 0.01, np.zeros(15 + 8 + 4)
 
 
 def _smallest_play():
@@ -318,7 +321,7 @@ def _smallest_play():
         np.zeros((1, 8)),
         np.zeros((1, 8, 1)),
         np.zeros(1),
-        np.zeros((1, 2)),
+        np.zeros((1, 3)),
         np.zeros(1, np.int64),
     )
     clip = Performance(_frozen(1, 3), _frozen(1, 1, 4), _rest()[None], 0.01)

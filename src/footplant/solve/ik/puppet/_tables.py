@@ -85,7 +85,7 @@ class Stage(NamedTuple):
     tuning: NDArray
     """Numbers of `PuppetSettings`, at the indices of `AT`."""
     arms: float
-    """Ratio of the lengths of the target's arms to the performer's: that of the distances between their palms."""
+    """Ratio of the distances between their palms: of the lengths of the arms, at most `size`."""
 
 
 class Target(NamedTuple):
@@ -246,7 +246,7 @@ class Work(NamedTuple):
     """(2, 5) where each ankle is put, metres, the share of its length from which the leg is extended less, and how much
     it is not."""
     beyond: NDArray
-    """(2,) 1 where what a palm touches is out of reach."""
+    """(3,) 1 where what each palm touches is out of reach, and where the palms cannot meet."""
 
 
 def new_limbs(joints: int, vertebrae: int, things: int = 1) -> Limbs:
@@ -270,7 +270,7 @@ def new_work(performer: int, target: int, vertebrae: int) -> Work:
         np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((unknowns, unknowns)),
         np.zeros((unknowns, unknowns)), np.zeros((4, unknowns)), np.zeros((target, 3)), np.zeros(3),
         np.zeros((2, 3)), np.zeros((2, 3)),
-        np.tile([1.0, 0.0, 0.0, 0.0], (6, 1)), np.zeros(2), np.zeros((2, 5)), np.zeros(2),
+        np.tile([1.0, 0.0, 0.0, 0.0], (6, 1)), np.zeros(2), np.zeros((2, 5)), np.zeros(3),
     )  # fmt: skip
 
 
