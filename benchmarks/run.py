@@ -32,7 +32,7 @@ STUDIES = {
     "doors", "drags", "drive_scripts", "flights", "footstep_edits", "gait_against_capture", "golden", "graph_walks",
     "judge_agreement", "live_decoders", "live_soak", "live_wire", "loss_table", "many_pairs", "markers_accuracy",
     "puppet_constants", "puppet_measures", "puppet_published", "puppet_touches", "repair_quality", "retarget_quality",
-    "robots_mujoco", "stairs_against_capture", "stances", "structure", "terrain_judged", "terrain_walks",
+    "robots_mujoco", "stairs_against_capture", "stances", "stand_off", "structure", "terrain_judged", "terrain_walks",
 }  # fmt: skip
 """Measured when something changes what they measure, by their own commands, and written down in the docs."""
 QUICK = (

@@ -10,6 +10,7 @@ import runpy
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -277,3 +278,81 @@ def test_many_pairs_survive_failures(monkeypatch, tmp_path):
         assert "BUG" in (tmp_path / name).read_text()
     # a pair whose file is missing is skipped, not fatal
     assert "skipped" in benchmark.measure_pair("missing.bvh", "sample:sally", tmp_path)
+
+
+BALL, AWAY, LONG = 0.3, 0.6, 0.55
+"""Metres; radius of a ball, distance of the elbow from its middle, and length of a thin forearm."""
+
+
+@pytest.fixture(scope="module")
+def stand_off():
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return load_benchmark("stand_off")
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+def ball_and_arm(stand_off, way, elbow_limit=np.inf):
+    """A ball about the origin, and a box of a forearm at (0, 0, −0.6) that points some way; its upper arm has no length
+    to speak of. elbow_limit: radians, about every axis."""
+    rows, columns = np.mgrid[0:33, 0:64]
+    polar, around = np.pi * rows / 32.0, 2.0 * np.pi * columns / 64.0
+    skin = np.stack([np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar)], -1)
+    corner = (64 * rows + columns)[:-1].ravel()
+    beside = (64 * rows + (columns + 1) % 64)[:-1].ravel()
+    faces = np.concatenate(
+        [np.stack([corner, corner + 64, beside], 1), np.stack([beside, corner + 64, beside + 64], 1)]
+    )
+    body = object.__new__(stand_off.BodyParts)
+    body.skin, body.rest = SimpleNamespace(faces=faces), BALL * skin.reshape(-1, 3)
+    part = body.part_of("ball", np.ones(len(body.rest), bool))
+    elbow, way = np.array([0.0, 0.0, -AWAY]), np.asarray(way, float)
+    axes = np.stack([stand_off.across(way), stand_off.across(way)])
+    box = np.stack(np.meshgrid(np.linspace(0.0, LONG, 56), (-1e-3, 1e-3), (-1e-3, 1e-3)), -1).reshape(-1, 3)
+    parts = np.zeros((len(box), 3, 3))
+    parts[:, 2] = elbow + box @ axes[1]
+    free, identity = np.full(3, 10.0), np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
+    limits = [np.r_[identity[0], identity[0], -most, most] for most in (free, np.minimum(free, elbow_limit))]
+    arm = stand_off.Arm(
+        elbow - 1e-6 * way, elbow, np.tile([0.0, 1.0], (len(box), 1)), parts, np.zeros(len(box)), box[:, 0] == LONG,
+        axes, identity, np.array(limits),
+    )  # fmt: skip
+    return stand_off.solid_of(part, body.rest), arm
+
+
+def test_least_turn_of_a_box_arm_in_a_ball(stand_off):
+    ball, arm = ball_and_arm(stand_off, (0.0, 0.0, 1.0))
+    assert stand_off.distance_at(ball, 0.0, 0.0, -0.1) == pytest.approx(-0.2, abs=0.003)
+    assert stand_off.distance_at(ball, 0.0, 0.0, -1.0) == pytest.approx(0.7, abs=0.01)
+    searcher = stand_off.Searcher()
+    # it becomes a tangent; the upper arm, which moves nothing, stays
+    upper, fore = np.degrees(searcher.least(arm, ball))
+    assert upper == pytest.approx(0.0, abs=1.0)
+    assert fore == pytest.approx(np.degrees(np.arcsin(BALL / AWAY)), abs=1.0)
+    # an allowance of 5 cm leaves less to do; an arm that is out needs nothing
+    assert np.degrees(searcher.least(arm._replace(spare=np.full(len(arm.spare), 0.05)), ball)[1]) == pytest.approx(
+        np.degrees(np.arcsin((BALL - 0.05) / AWAY)), abs=1.0
+    )
+    assert searcher.least(ball_and_arm(stand_off, (1.0, 0.0, 0.0))[1], ball) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_least_turn_within_joint_limits(stand_off):
+    searcher = stand_off.Searcher()
+    ball, arm = ball_and_arm(stand_off, (0.0, 0.0, 1.0), elbow_limit=np.radians(45.0))
+    assert np.degrees(searcher.least(arm, ball, limited=True)[1]) == pytest.approx(30.0, abs=1.5)
+    ball, arm = ball_and_arm(stand_off, (0.0, 0.0, 1.0), elbow_limit=np.radians(15.0))
+    # about two axes at once the elbow may turn by 15° √2 and the slack; the upper arm, which takes it along, the rest
+    upper, fore = np.degrees(searcher.least(arm, ball, limited=True))
+    assert fore == pytest.approx(30.0, abs=1.5)
+    assert upper == pytest.approx(30.0 - 15.0 * np.sqrt(2.0) - np.degrees(stand_off.SLACK), abs=1.5)
+
+
+def test_least_distance_of_a_hand(stand_off):
+    searcher = stand_off.Searcher()
+    ball, arm = ball_and_arm(stand_off, (1.0, 0.0, 0.0))
+    assert searcher.nearest(arm, ball, ball, 0.0, (np.inf, np.inf)) == pytest.approx(0.0, abs=0.005)
+    angle = np.radians(70.0)
+    away = np.sqrt(AWAY**2 + LONG**2 - 2.0 * AWAY * LONG * np.cos(angle)) - BALL
+    assert searcher.nearest(arm, ball, ball, 0.0, (0.1, np.radians(20.0))) == pytest.approx(away, abs=0.02)
+    assert searcher.nearest(arm, ball, ball, away, (0.1, np.radians(20.0))) == pytest.approx(0.0, abs=0.005)
