@@ -11,6 +11,9 @@ trunk than --deep, it tells
   some twist of the upper arm, `alone` the least angle of the one while the other is free. It is the frame's own least:
   nothing asks for smoothness, and legs, head and the other arm may be in the way.
 
+Where the copied arm is no deeper than --deep, `beside` tells by how much the result turns it all the same: for touches,
+for legs, head, ground and the other arm, or for the stand-ins of the skin.
+
 Where the source's palm is at its body, it tells how much farther the result's hand is from its own skin (mm), the least
 that a pose within the limits has, and the least with upper arm and forearm turned no farther than the result's (`as
 turned`).
@@ -25,6 +28,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -390,10 +394,10 @@ class Searcher:
     disc: NDArray = field(default_factory=turns_between)
     noise: NDArray = field(default_factory=lambda: np.random.default_rng(1).standard_normal((TRIALS, 4)))
 
-    def __post_init__(self) -> None:
-        """Order the poses."""
-        orders = {weights: ordered(self.disc, weights) for weights in (ALIKE, UPPER_ALONE, LOWER_ALONE)}
-        object.__setattr__(self, "orders", orders)
+    @cached_property
+    def orders(self) -> dict[tuple[float, float], NDArray]:
+        """Return the poses by rising cost, for each pair of weights."""
+        return {weights: ordered(self.disc, weights) for weights in (ALIKE, UPPER_ALONE, LOWER_ALONE)}
 
     def least(self, arm: Arm, trunk: Solid, weights: tuple[float, float] = ALIKE, *, limited: bool = False) -> NDArray:
         """Return the least angles (2,) of upper arm and forearm, radians; NaN where there is no such pose."""
@@ -463,16 +467,21 @@ def with_copied_arms(clip: Clip, character: Character) -> tuple[Motion, Motion]:
         result = edit.retarget(clip, character, measured=False).motion
     finally:
         edit.solve_arms = solve
-    if not incoming:
-        return result, result
-    roles, rotations = character.require_roles(), np.array(result.rotations)
-    skeleton = character.skeleton
+    return result, with_arms_of(incoming[-1], result, character) if incoming else result
+
+
+def with_arms_of(other: Motion, motion: Motion, character: Character) -> Motion:
+    """Return a motion with the arms of another one, whose skeleton may have more joints, or others in between."""
+    names, above = other.skeleton.names, other.skeleton.parents
+    roles, skeleton, rotations = character.require_roles(), character.skeleton, np.array(motion.rotations)
     for side in SIDES:
         joint = roles.get(f"{side}_upper_arm")
-        if joint is not None:
-            arm = [joint, *skeleton.descendants(joint)]
-            rotations[:, arm] = incoming[-1].rotations[-len(rotations) :, arm]
-    return result, Motion(result.skeleton, result.root, rotations, result.fps, offsets=result.offsets)
+        for own in () if joint is None else (joint, *skeleton.descendants(joint)):
+            number = names.index(skeleton.names[own])
+            if names[above[number]] != skeleton.names[skeleton.parents[own]]:
+                raise FootplantError(f"{character.name!r} has arms that are no chains")
+            rotations[:, own] = other.rotations[-len(rotations) :, number]
+    return Motion(motion.skeleton, motion.root, rotations, motion.fps, offsets=motion.offsets)
 
 
 def measure(clip: Clip, character: Character, frames: int, deep: float, searcher: Searcher) -> dict[str, list[float]]:
@@ -519,7 +528,10 @@ def measure(clip: Clip, character: Character, frames: int, deep: float, searcher
                     -distance_at(solid, *place) - spare for place, spare in zip(arm.parts.sum(axis=1), arm.spare)
                 )
                 note("frames", depth > 0.0)
-                if depth > 0.0:
+                if depth <= 0.0:
+                    for n, name in enumerate(("upper", "fore")):
+                        note(f"{name} beside", turned[n])
+                else:
                     note("stand-off", 1000.0 * scale * max(least, 0.0))
                     for n, name in enumerate(("upper", "fore")):
                         note(f"{name} result", turned[n])
@@ -562,7 +574,7 @@ def told(values: list[float]) -> str:
 
 COLUMNS = (
     "stand-off", "upper result", "upper least", "upper limits", "upper alone", "fore result", "fore least",
-    "fore limits", "fore alone", "hand result", "hand least", "hand as turned",
+    "fore limits", "fore alone", "upper beside", "fore beside", "hand result", "hand least", "hand as turned",
 )  # fmt: skip
 
 

@@ -15,6 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import footplant
+from figures import shuffled
+from footplant import Motion
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
@@ -356,3 +360,18 @@ def test_least_distance_of_a_hand(stand_off):
     away = np.sqrt(AWAY**2 + LONG**2 - 2.0 * AWAY * LONG * np.cos(angle)) - BALL
     assert searcher.nearest(arm, ball, ball, 0.0, (0.1, np.radians(20.0))) == pytest.approx(away, abs=0.02)
     assert searcher.nearest(arm, ball, ball, away, (0.1, np.radians(20.0))) == pytest.approx(0.0, abs=0.005)
+
+
+def test_arms_of_a_motion_whose_joints_are_in_another_order(stand_off):
+    clip = footplant.load("sample:walk")
+    motion, skeleton = clip.motion[:5], clip.character.skeleton
+    other, place = shuffled(skeleton, 1)
+    assert other.names != skeleton.names
+    turned = Motion(other, motion.root, motion.rotations[:, np.argsort(place)], motion.fps)
+    still = Motion(skeleton, motion.root, np.broadcast_to(skeleton.rest, motion.rotations.shape), motion.fps)
+    found = stand_off.with_arms_of(turned, still, clip.character).rotations
+    arms = [clip.character.roles[f"{side}_upper_arm"] for side in ("left", "right")]
+    arms = [joint for arm in arms for joint in (arm, *skeleton.descendants(arm))]
+    np.testing.assert_array_equal(found[:, arms], motion.rotations[:, arms])
+    rest = np.delete(np.arange(len(skeleton)), arms)
+    np.testing.assert_array_equal(found[:, rest], still.rotations[:, rest])
