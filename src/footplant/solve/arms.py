@@ -738,7 +738,7 @@ class _ArmsStage:
             bends = np.linalg.norm(np.diff(moved, 2, axis=0), axis=2).max(axis=1, initial=0.0)
             worst, jumps = float(bends.max(initial=0.0)), bends > most * peak
             off = self._off_plants(window, unknowns, work)
-            if kept is None:
+            if smooth is None:
                 first, held = worst, off
             elif off > max(held, settings.slip * height):
                 unknowns[:], window.goals[:], window.robust[:], self.plants[:], worst = smooth
