@@ -62,8 +62,10 @@ def test_plants_change_the_picture(tmp_path):
     clip = stepping()
     with_plants = pixels(plot.strip(clip, tmp_path / "a.png", plants={"left_heel": [(5, 20)]}, dpi=50))
     without = pixels(plot.strip(clip, tmp_path / "b.png", plants={}, dpi=50))
-    assert with_plants.shape == without.shape
-    assert np.abs(with_plants - without).max() > 0.2
+    # the ground is that of the plants: heights may differ by the rounding of a pixel
+    rows = min(len(with_plants), len(without))
+    assert abs(len(with_plants) - len(without)) <= 1
+    assert np.abs(with_plants[:rows] - without[:rows]).max() > 0.2
 
 
 @pytest.mark.quick
