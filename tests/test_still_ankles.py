@@ -165,6 +165,18 @@ def test_contacts_last_while_a_joint_of_the_foot_is_still(fps, before, after):
     assert [(plant.start, plant.end) for plant in longer.plants] == after
 
 
+def test_contacts_last_while_a_joint_that_has_crept_to_its_place_is_still_there():
+    """Together with where it came from, the frames in which it begins to leave are wider than a still joint's."""
+    source, contacts = sliding_on(30.0, 40)
+    root = np.array(source.motion.root)
+    root[:, 2] += np.interp(np.arange(40), [4, 8, 20, 21, 22, 23, 39], [-0.016, 0.0, 0.0, 0.003, 0.007, 0.04, 0.9])
+    source = Kinematics(source.motion.like(root, source.motion.rotations, source.motion.offsets))
+    character = footplant.load("sample:stand").character
+    plants = (Plant("left_ball", 0, 21, np.zeros(3)),)
+    longer = held_with_joints(replace(contacts, plants=plants), source, character)
+    assert [(plant.start, plant.end) for plant in longer.plants] == [(0, 22)]
+
+
 def test_feet_over_stairs_stand_as_long_as_their_toes_do_on_the_level():
     """Its feet have no toe joints: toes copied from them are still for a frame after its balls have left."""
     clip, path = shared_data("bvh", "other", "toolbox_walk01.bvh"), shared_data("vrm", "100avatars_038_Kate.vrm")
