@@ -271,7 +271,7 @@ def test_a_crowd_is_kept_as_a_scene_with_its_ground(editor, tab):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_crowd_ends_with_its_tab(editor):
     counts = []
-    for _ in range(2):
+    for _ in range(3):
         tab = Tab(editor)
         tab.ask(do="crowd", mode="start", scene="open")
         tab.until("crowd_status")
@@ -281,13 +281,14 @@ def test_a_crowd_ends_with_its_tab(editor):
         tab.until("crowd_status")
         running = threads_of(editor.process.pid)
         tab.close()
-        # the worker of the tab and the thread of the crowd
+        # the worker of the tab and the thread of the crowd end; a thread of the server's pool may begin
         end = time.monotonic() + 20
-        while threads_of(editor.process.pid) > running - 2:
+        while threads_of(editor.process.pid) > running - 1:
             assert time.monotonic() < end
             time.sleep(0.05)
         counts.append(running)
-    assert counts[1] <= counts[0] + 1
+    # a thread that each tab leaves behind would be two more by now
+    assert counts[2] <= counts[0] + 1
 
 
 def test_any_ground_is_packed(tmp_path):
