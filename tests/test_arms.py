@@ -20,6 +20,7 @@ from footplant.kernels import shell as kernel
 from footplant.kernels.quaternion import nearer_way
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.quality.fidelity import fidelity
 from footplant.samples import load_character
 from footplant.skeleton import Character
 from footplant.solve import _arms as arms_kernel
@@ -629,3 +630,35 @@ def test_elbows_that_bend_quickly_keep_their_limits_between_knots(monkeypatch):
     assert farthest() < 0.6
     monkeypatch.setattr(arms_module._ArmsStage, "_breaks_limits", lambda *_: False)
     assert farthest() > 1.5
+
+
+def test_hands_may_not_be_as_deep_in_legs_as_the_source_s():
+    """A source's skin may be thicker than who was recorded: what its hands do inside it is not wanted elsewhere."""
+    clip, target = footplant.load("sample:limp"), character("longlegs")
+    copied = transfer(clip.motion, clip.character, target)
+
+    def deepest(**settings) -> float:
+        found = solve_arms(
+            copied, target, Kinematics(clip.motion), clip.character, settings=replace(arms_module.ARMS, **settings)
+        )
+        return -clearance(found.motion, "longlegs", "left_leg").min()
+
+    assert clip.character.skin is not None
+    assert -clearance(clip.motion, "mannequin", "left_leg").min() > 0.05
+    assert deepest(deepest=1.0) > 0.04
+    assert deepest() < 0.6 * 0.04
+
+
+def test_hands_deep_in_a_leg_come_out_on_the_side_where_they_are(monkeypatch):
+    clip = footplant.load(shared_data("bvh/cmu/88_01.bvh"))
+    target = footplant.load_character(shared_data("gltf/CesiumMan.glb"))
+
+    def deepest(small: float) -> float:
+        defaults = {**(solve_arms.__kwdefaults__ or {}), "settings": replace(arms_module.ARMS, small=small)}
+        monkeypatch.setattr(solve_arms, "__kwdefaults__", defaults)
+        made = footplant.retarget(clip, target, measured=False)
+        found = fidelity((clip.motion, clip.character), (made.motion, target))
+        return found.figures()["hand_in_legs_mm"]
+
+    assert deepest(1.0) > 20.0
+    assert deepest(arms_module.ARMS.small) < 12.0

@@ -225,7 +225,7 @@ class Work(NamedTuple):
 
 
 @uncounted_jit
-def pose_near_groups(arms, shell, frame, positions, rotations, near, size, work):
+def pose_near_groups(arms, shell, frame, positions, rotations, near, sizes, work):
     """Find and pose the groups of the shell that a sample of the arms (work.samples) may be near; return the body."""
     posed = body_at(work.bodies, frame)
     for g in range(shell.groups.shape[0] - 1):
@@ -238,7 +238,7 @@ def pose_near_groups(arms, shell, frame, positions, rotations, near, size, work)
             reach = shell.reaches[g] + near + arms.radii[p]
             if arms.allowed[p, g] > -np.inf and dx * dx + dy * dy + dz * dz < reach * reach:
                 work.near[g] = True
-                pose_once(shell, g, positions, rotations, size if g < 2 else 1.0, work.bodies, frame)
+                pose_once(shell, g, positions, rotations, sizes[0 if g < 2 else 1], work.bodies, frame)
                 break
     return posed
 
@@ -266,7 +266,7 @@ def least_clearance(arms, shell, frames, positions, rotations, margin, spare, wo
         for p in range(arms.sample_arms.shape[0]):
             x, y, z = place_of(arms.sample_joints[p], arms.sample_offsets[p], positions[f], rotations[f])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
-        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], margin, 1.0, work)
+        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], margin, (1.0, 1.0), work)
         least = np.inf
         hands[k, :, :] = 0.0
         for p in range(arms.sample_arms.shape[0]):
@@ -328,7 +328,7 @@ def planted_clearance(arms, shell, frames, positions, rotations, side, place, wo
                 work.samples[p, 0] = x + place[0] - at[0]
                 work.samples[p, 1] = y + place[1] - at[1]
                 work.samples[p, 2] = z + place[2] - at[2]
-        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], 0.0, 1.0, work)
+        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], 0.0, (1.0, 1.0), work)
         for p in range(arms.sample_arms.shape[0]):
             x, y, z = work.samples[p]
             for g in range(shell.groups.shape[0] - 1):
@@ -948,10 +948,10 @@ def add_close(arms, shell, posed, window, k, weights, work):
 
 
 @uncounted_jit
-def linearise(arms, shell, window, positions, rotations, unknowns, size, stretch, weights, work):
+def linearise(arms, shell, window, positions, rotations, unknowns, sizes, stretch, weights, work):
     """Write the rows of all knots, linearised at unknowns (K, n).
 
-    size: of the body (`pose_group`). stretch: factor of the robust distances.
+    sizes: of trunk and head, and of legs (`pose_group`). stretch: factor of the robust distances.
     """
     for k in range(window.frames.shape[0]):
         f = window.frames[k]
@@ -967,7 +967,7 @@ def linearise(arms, shell, window, positions, rotations, unknowns, size, stretch
             side = arms.sample_arms[p]
             x, y, z = moved(window, k, side, arms.segments[p], window.samples[k, p], work.arms[side])
             work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
-        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], weights.near, size, work)
+        posed = pose_near_groups(arms, shell, f, positions[f], rotations[f], weights.near, sizes, work)
         for side in range(2):
             g = window.close_groups[k, side]
             if g >= 0 and not work.near[g]:
@@ -1038,9 +1038,9 @@ def choose_active(window, unknowns, work):
 def solve_window(arms, shell, window, positions, rotations, weights, rules, work, unknowns):
     """Solve a window by Gauss–Newton steps on unknowns (K, n); return the steps taken.
 
-    rules: most steps, most looks ahead in each, longest step and length of a step that ends the search, radians, size
-    of the body in the first step, and number of steps in which it grows to its own; −1 where the unknowns are a
-    solution already, which is only to be refined: then the robust distances are not stretched either.
+    rules: most steps, most looks ahead in each, longest step and length of a step that ends the search, radians, sizes
+    of trunk and head and of legs in the first step, and number of steps in which they grow to their own; −1 where the
+    unknowns are a solution already, which is only to be refined: then the robust distances are not stretched either.
     """
     most, looks, longest, enough, small, growing = rules
     count = window.frames.shape[0]
@@ -1048,8 +1048,9 @@ def solve_window(arms, shell, window, positions, rotations, weights, rules, work
         # the first steps may cover the whole distance; the last ones pull no harder than they should
         stretch = STRETCH ** max(growing + 1 - step, 0)
         # a body that grows about its bones pushes arms out on the side where they are
-        size = 1.0 if step >= growing else small + (1.0 - small) * step / growing
-        linearise(arms, shell, window, positions, rotations, unknowns, size, stretch, weights, work)
+        grown = 1.0 if step >= growing else step / growing
+        sizes = small[0] + (1.0 - small[0]) * grown, small[1] + (1.0 - small[1]) * grown
+        linearise(arms, shell, window, positions, rotations, unknowns, sizes, stretch, weights, work)
         for k in range(count):
             for n in range(work.counts[k]):
                 work.active[k, n] = 1 if work.kinds[k, n] == EQUAL or work.values[k, n] < 0.0 else 0
@@ -1330,7 +1331,7 @@ WARMUP = {
     "gather": lambda: (_arms(), *_poses(), 0.1, _window()),
     "settle_hinges": lambda: (_arms(), read_only(1, 1, 4), 0.5, _window()),
     "solve_window": lambda: (
-        _arms(), smallest_shell(), _window(), *_poses(), _weights(), (1, 1, 0.5, 0.1, 0.5, 0),
+        _arms(), smallest_shell(), _window(), *_poses(), _weights(), (1, 1, 0.5, 0.1, (0.5, 0.5), 0),
         new_work(1, smallest_shell(), 1), np.zeros((1, 8)),
     ),
     "displaced_points": lambda: (
