@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from footplant import rotation, samples
 from footplant.constraints import Footplant
 from footplant.contacts.detection import find_contacts
+from footplant.feet import planting
 from footplant.feet.foot_curves import FOOT_SETTINGS, foot_curve
 from footplant.feet.planting import can_plant, plant_feet
 from footplant.feet.steps_apart import ApartRow, StepsApart, least_moves
@@ -618,3 +619,46 @@ def test_plants_that_are_too_near_for_the_foot_are_moved_apart_along_the_slope(d
     places = np.array([plant.place for plant in found.plants])
     assert np.linalg.norm(places - [plant.place for plant in plants], axis=1).min() > 0.02
     assert np.abs(ground.height(places[:, ::2]) - places[:, 1]).max() < 5e-4
+
+
+def test_rounds_that_take_turns_end_with_the_best_one(monkeypatch):
+    """Rows that contradict each other are broken by turns: what the rounds before left counts, not that it was last."""
+    solved, left = [], iter([3.0, 1.0, 1.0, 2.0])
+    solve, further = planting._solve, planting._Bounds.further
+
+    def recorded(*arguments, **options):
+        solved.append(solve(*arguments, **options))
+        turn = rotation.exp(np.array([0.0, 0.01 * len(solved), 0.0]))
+        turned = np.array(solved[-1].motion.rotations)
+        turned[:, 0] = rotation.multiply(turn, turned[:, 0])
+        solved[-1] = replace(solved[-1], motion=solved[-1].motion.like(solved[-1].motion.root, turned, None))
+        return solved[-1]
+
+    monkeypatch.setattr(planting, "_solve", recorded)
+    monkeypatch.setattr(planting._Bounds, "further", lambda *rest: (further(*rest)[0], True))
+    monkeypatch.setattr(planting, "_left", lambda *rest: next(left))
+    made = plant_feet(walk().motion, walk().character, moved([0.0, 0.0, 0.0]), FLOOR)
+    rounds = solved[-planting.ROUNDS :]
+    assert next(left, None) is None
+    np.testing.assert_array_equal(made.motion.rotations[:, 0], rounds[2].motion.rotations[:, 0])
+
+
+def test_what_is_left_beyond_bounds_is_an_arc_or_a_distance():
+    part, legs = walk().motion[:5], legs_of(walk().character)
+    assert legs is not None
+    planted, found = np.zeros((2, 5), bool), planting.LegSolution(part, 0, 0.0)
+
+    def left(motion: Motion) -> float:
+        return planting._left(replace(found, motion=motion), part, walk().character, legs, planted, FLOOR, True)
+
+    assert left(part) == 0.0
+    foot = walk().character.require_roles()["left_foot"]
+    turned, beyond = np.array(part.rotations), []
+    for angle in (0.0, 1.5):
+        turned[:, foot] = rotation.multiply(part.rotations[:, foot], rotation.exp(np.array([angle, 0.0, 0.0])))
+        beyond.append(limit_excess(walk().character, turned)[:, foot])
+    length = sum(np.linalg.norm(walk().character.skeleton.offsets[joint]) for joint in (legs[0].lower, foot))
+    arc = (beyond[1] - beyond[0]) * length
+    assert arc.min() > 0.1
+    # twists of thigh and shank take most of it over
+    assert 0.05 * (arc**2).sum() < left(part.like(part.root, turned, None)) <= (arc**2).sum() * 1.001

@@ -17,7 +17,7 @@ from footplant.feet.foot_curves import FOOT_SETTINGS, SOLE, foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
 from footplant.feet.steps import as_long_as_the_foot
 from footplant.feet.steps_apart import StepsApart
-from footplant.humanoid.limits import clamp_to_limits
+from footplant.humanoid.limits import clamp_to_limits, limit_excess
 from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -47,7 +47,9 @@ each other by more than 10 mm in all with no such rows, in 9 with 1 round, in 6 
 swinging ankles have as many: with 1 and 3, three walks on five characters, two of them with legs of 0.3 m, down stairs
 of 17 and 22 cm have 331 and 256 breaks of joint limits, on the other three characters 56 and 0. With 3, 4 and 6, an
 ankle of a capture that squats and kneels (111_03 on the mannequin) ends 4.4°, 0.6° and 0.5° farther beyond its limits
-than the source's."""
+than the source's. Where rows contradict each other, rounds take turns: see `_left`."""
+ALIKE = 1e-4
+"""Squared metres by which rounds that leave nearly as much beyond their bounds differ: the later one is taken."""
 APART_ROUNDS = 2
 """Maximum number of times that steps are moved apart, each with a rough solve of the legs after it. With 1, 2 and 3,
 legs after a backflip end 52, 0 and 0 mm inside each other, and those of a charleston on short legs 17, 10 and 7 mm."""
@@ -125,6 +127,40 @@ class _Bounds:
 
 
 UNBOUNDED = _Bounds()
+
+
+def _left(
+    found: LegSolution, own: Motion, character: Character, legs: tuple[Limb, Limb], planted: NDArray, ground: Ground,
+    other_body: bool,
+) -> float:  # fmt: skip
+    """Return how far a solution is beyond its bounds: squared metres, summed over them and the frames.
+
+    Angles beyond limits count as the arc at a leg's length. Others as in `_Bounds.further`. Of a dance on legs a sixth
+    of the body high (05_02 on KayKit_Knight), four rounds leave 0.10, 0.018, 0.017 and 0.15 m², ankles 16°, 6°, 6° and
+    21° beyond their limits.
+    """
+    twisted, posed = twist_legs(found.motion, character, legs, own), Kinematics(found.motion)
+    total, positions = 0.0, posed.positions
+    for leg in legs:
+        joints = [leg.upper, leg.lower, leg.end]
+        length = float(np.linalg.norm(character.skeleton.offsets[joints[1:]], axis=1).sum())
+        beyond = [limit_excess(character, motion.rotations)[:, joints] for motion in (twisted, own)]
+        total += float((np.maximum(beyond[0] - beyond[1], 0.0) ** 2).sum()) * length**2
+    if other_body:
+        apart = legs_apart(posed, character, legs, planted[0] & planted[1])
+        knees = knee_rows(posed, character, legs, planted, ground)
+        high = trunk_rows(posed, character, legs, ground, found.pitches)
+        if apart is not None:
+            now = (apart[0] * (positions[:, legs[0].end] - positions[:, legs[1].end])).sum(axis=1)
+            total += float((np.maximum(apart[1] - now, 0.0) ** 2).sum())
+        if knees is not None:
+            shanks = np.stack([positions[:, leg.lower] - positions[:, leg.end] for leg in legs])
+            lengths = np.linalg.norm(shanks, axis=2)
+            total += float((np.maximum(lengths * knees[1] - (knees[0] * shanks).sum(axis=2), 0.0) ** 2).sum())
+        if high is not None:
+            middle = positions[:, [leg.upper for leg in legs], 1].mean(axis=1)
+            total += float((np.maximum(high[1] - high[0] * found.pitches - middle, 0.0) ** 2).sum())
+    return total
 
 
 def _replaced(rows: Rows | None, further: Rows | None) -> Rows | None:
@@ -290,6 +326,7 @@ def plant_feet(
     dynamics = None
     if physics is not None:
         dynamics = dynamics_of(Kinematics(toed), character, shifted, physics.part(span))
+    tried: list[tuple[LegSolution, _Bounds, tuple[FootCurve, FootCurve]]] = []
     for _ in range(ROUNDS):
         known = bounds.within
         bounds, asked = bounds.further(posed, limited, character, legs, planted, ground, other_body, found.pitches)
@@ -307,6 +344,12 @@ def plant_feet(
         if found is first or bounds.within is not known:
             feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
+        posed = Kinematics(found.motion)
+        tried.append((found, bounds, feet))
+    else:
+        # bounds that contradict each other take turns: not the last round, but one that broke them least
+        left = np.array([_left(own[0], limited, character, legs, planted, ground, other_body) for own in tried])
+        found, bounds, feet = tried[int(np.flatnonzero(left <= left.min() + ALIKE)[-1])]
         posed = Kinematics(found.motion)
     for _ in range(TOE_ROUNDS if uneven else 0):
         # feet that roll over an edge end up pitched otherwise than where their toes were laid flat
