@@ -466,7 +466,8 @@ def test_noise_is_measured_while_the_performer_stands_still(walk, sally):
     rng, encoder = np.random.default_rng(3), PoseEncoder("vmc", character)
     stage, moved, shown = LiveStage("vmc", sally, settings=ActorSettings(calibrate_noise=True)), 0, []
     plain, unfiltered = LiveStage("vmc", sally, settings=ActorSettings(half_life=0.0)), []
-    for number in range(120):
+    # long enough for the arms to have eased from the pose that they begin with
+    for number in range(240):
         when = number / 60.0
         # at first the performer still moves
         frame = 2 * number if number < 10 else 20
@@ -486,7 +487,7 @@ def test_noise_is_measured_while_the_performer_stands_still(walk, sally):
     assert turn == pytest.approx(np.radians(1.0), rel=0.4)
     hands = [np.array([pose.pose.rotations[:, 1:] for pose in poses[-40:]]) for poses in (shown, unfiltered)]
     ratio = np.std(hands[0], axis=0).mean() / np.std(hands[1], axis=0).mean()
-    assert ratio < 0.75
+    assert ratio < 0.65
 
 
 def test_a_prop_moves_with_its_tracker(walk, sally):

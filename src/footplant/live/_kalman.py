@@ -31,20 +31,14 @@ DEPTH = 32
 VALUE, SPEED, COVARIANCE, PREDICTED, TIME, WIDTH = 0, 4, 7, 10, 13, 14
 """Columns of a row: the value (3 or 4 numbers), its velocity (3), the covariance after the measurement and before it
 (each as three numbers: value, value with velocity, velocity), and when it was measured."""
-ACTIVITY, MISSING, COAST, EASE, EASE_TOTAL, OFFSET, OFFSET_SPEED, SHOWN_SPEED = 0, 1, 2, 3, 4, 5, 8, 11
-REJOIN, STREAK, CANDIDATE, CANDIDATE_TIME, GATED, COAST_FROM, MEMORY = 14, 15, 16, 20, 21, 22, 23
-"""Columns of a channel's other state: ratio of its innovations to the expected ones; seconds since the last
-measurement; seconds of coasting, 0 while data is followed; seconds of easing left and in total; the offset that is
-eased out, and its velocity at the start; the velocity that is shown; whether the rows were begun anew after a gap;
-consecutive outliers, the last of them and its time; outliers in all; the last measurement before coasting."""
-LEAST_ACTIVITY, MOST_ACTIVITY = 0.15, 1e3
-"""Bounds of the activity, by whose square the process noise is scaled."""
+MISSING, COAST, EASE, EASE_TOTAL, OFFSET, OFFSET_SPEED, SHOWN_SPEED = 0, 1, 2, 3, 4, 7, 10
+REJOIN, STREAK, CANDIDATE, CANDIDATE_TIME, GATED, COAST_FROM, MEMORY = 13, 14, 15, 19, 20, 21, 22
+"""Columns of a channel's other state: seconds since the last measurement; seconds of coasting, 0 while data is
+followed; seconds of easing left and in total; the offset that is eased out, and its velocity at the start; the velocity
+that is shown; whether the rows were begun anew after a gap; consecutive outliers, the last of them and its time;
+outliers in all; the last measurement before coasting."""
 SCRATCH = 22
 """Floats of scratch per channel."""
-JUMP = 12.0
-"""Squared normalised innovation beyond which a measurement is a jump of the data and not a motion."""
-RISE = 3.0
-"""Ratio of the rates at which activity rises and falls: a limb that starts to move must not lag."""
 SAME = 1e-9
 """Seconds within which two times are the same."""
 COAST_TRAVEL = 1.0
@@ -66,9 +60,9 @@ class ChannelModel(NamedTuple):
     density: np.ndarray
     """(N,) spectral density of the acceleration (Q)."""
     numbers: np.ndarray
-    """(11,): averaging of activity, decay of velocity, holding, easing home, shortest and longest catching up, the gap
-    after which the rows begin anew (all seconds), the ratio of catching up to the gap, the outlier gate (metres or
-    radians, and per second²), and the outliers in a row that are believed."""
+    """(10,): decay of velocity, holding, easing home, shortest and longest catching up, the gap after which the rows
+    begin anew (all seconds), the ratio of catching up to the gap, the outlier gate (metres or radians, and per
+    second²), and the outliers in a row that are believed."""
     home: np.ndarray
     """(N, 3 or 4) value shown before the first measurement and after long gaps."""
 
@@ -138,22 +132,12 @@ def _advance(before, after, dt, density, turning):
 
 
 @uncounted_jit
-def _correct(row, measured, noise, memory, share, turning):
+def _correct(row, measured, noise, turning):
     """Update with a measurement: equations 3.7 to 3.9, with the covariance in Joseph's positive definite form."""
     m00, m01, m11 = row[PREDICTED], row[PREDICTED + 1], row[PREDICTED + 2]
     dx, dy, dz = _between(row, measured, turning)
-    square = (dx * dx + dy * dy + dz * dz) / 3.0
-    surprise = square / (m00 + noise)
-    if surprise > JUMP:
-        # no motion does that: the data has jumped, so widen the prediction and let the estimate jump as well
-        m00 += 100.0 * square
-        row[PREDICTED] = m00
     total = m00 + noise
     k0, k1 = m00 / total, m01 / total
-    step = surprise - memory[ACTIVITY]
-    if step > 0.0:
-        share = min(1.0, RISE * share)
-    memory[ACTIVITY] = min(max(memory[ACTIVITY] + share * step, LEAST_ACTIVITY), MOST_ACTIVITY)
     _move(row, k0 * dx, k0 * dy, k0 * dz, turning)
     row[SPEED] += k1 * dx
     row[SPEED + 1] += k1 * dy
@@ -234,7 +218,6 @@ def _begin(measured, when, noise, acceleration, row, own):
     for k in range(3):
         row[PREDICTED + k] = row[COVARIANCE + k]
     row[TIME] = when
-    own[ACTIVITY] = 1.0
     own[STREAK] = 0.0
 
 
@@ -289,8 +272,8 @@ def measure_channel(measured, present, when, shown, model, state, row, turning):
     shown last; row: (WIDTH,) scratch.
     """
     rows, counts, memory = state.rows, state.counts, state.memory
-    settle, restart = model.numbers[0], model.numbers[6]
-    gates = (model.numbers[8], model.numbers[9], model.numbers[10])
+    restart = model.numbers[5]
+    gates = (model.numbers[7], model.numbers[8], model.numbers[9])
     size = 4 if turning else 3
     for n in range(measured.shape[0]):
         own, here = memory[n], present[n]
@@ -311,14 +294,14 @@ def measure_channel(measured, present, when, shown, model, state, row, turning):
             _begin(measured[n], when, noise, gates[1], rows[n, 0], own)
             counts[n], own[REJOIN] = 1, 1.0
             continue
-        _advance(before, row, dt, density * own[ACTIVITY] * own[ACTIVITY], turning)
+        _advance(before, row, dt, density, turning)
         if _is_outlier(measured[n], before, row, own, gates, counts[n] == 1, turning):
             continue
         if own[STREAK] > 0.0:
             _begin(measured[n], when, noise, gates[1], rows[n, 0], own)
             counts[n], own[REJOIN] = 1, 1.0
             continue
-        _correct(row, measured[n], noise, own, 1.0 - math.exp(-dt / settle), turning)
+        _correct(row, measured[n], noise, turning)
         _add(rows[n], row, counts[n], shown)
         counts[n] = min(counts[n] + 1, DEPTH)
 
@@ -326,10 +309,10 @@ def measure_channel(measured, present, when, shown, model, state, row, turning):
 @uncounted_jit
 def _coast(value, own, dt, numbers, home, turning):
     """Advance a shown value without data: its velocity decays; after holding, it eases home."""
-    hold, ease = numbers[2], numbers[3]
+    hold, ease = numbers[1], numbers[2]
     x, y, z = own[SHOWN_SPEED], own[SHOWN_SPEED + 1], own[SHOWN_SPEED + 2]
     # the faster, the sooner it stops: nothing goes on for much more than a metre or a radian
-    fade = min(numbers[1], COAST_TRAVEL / max(math.sqrt(x * x + y * y + z * z), 1e-9))
+    fade = min(numbers[0], COAST_TRAVEL / max(math.sqrt(x * x + y * y + z * z), 1e-9))
     left = math.exp(-dt / fade)
     seconds = fade * (1.0 - left)
     _move(value, seconds * x, seconds * y, seconds * z, turning)
@@ -399,7 +382,7 @@ def show_channel(when, dt, model, state, scratch, out, turning):
             own[OFFSET], own[OFFSET + 1], own[OFFSET + 2] = _between(scratch, value, turning)
             for k in range(3):
                 own[OFFSET_SPEED + k] = own[SHOWN_SPEED + k] - scratch[SPEED + k]
-            own[EASE] = own[EASE_TOTAL] = min(max(numbers[7] * own[COAST], numbers[4]), numbers[5])
+            own[EASE] = own[EASE_TOTAL] = min(max(numbers[6] * own[COAST], numbers[3]), numbers[4])
             own[COAST] = 0.0
         for k in range(3):
             own[SHOWN_SPEED + k] = scratch[SPEED + k]
@@ -450,7 +433,7 @@ def _arrays():
     homes[:, :, 0] = 1.0
     ones = np.ones((2, 1))
     return (
-        ones, ones, np.ones((2, 11)), homes, np.zeros((2, 1, DEPTH, WIDTH)), np.zeros((2, 1), np.int64),
+        ones, ones, np.ones((2, 10)), homes, np.zeros((2, 1, DEPTH, WIDTH)), np.zeros((2, 1), np.int64),
         np.zeros((2, 1, MEMORY)),
     )  # fmt: skip
 

@@ -41,11 +41,11 @@ class ActorSettings:
 
     calibrate: bool = False
     """Wait for a T-pose or N-pose to measure the performer's proportions."""
-    half_life: float = 0.002
-    """Half-life of the filter, seconds; 0: no filter, gaps are still bridged. At 60 Hz, 0.002 raises the peak
-    acceleration of hands, feet and hips by 2 % at most, in four samples and five recordings (`live_wire.py --lag`);
-    0.001 by up to 37 % (hands that carry a box), 0.003 by up to 56 % (feet of a run), 0.013 up to 4.7 times. Noisy
-    sensors want more."""
+    half_life: float = 0.004
+    """Half-life of the filter, seconds; 0: no filter, gaps are still bridged. At 60 Hz, 0.004 keeps 0.99 of the speed
+    of punches and kicks and raises the peak acceleration of hands, feet and hips by 2 % at most in five samples and 28
+    recordings, but for feet that are planted at other moments (6 % in one); 0.005 takes 3 % more of the speed of a
+    jumper's hands and raises that of landing feet by 3 % (`live_wire.py --lag`). Noisy sensors want more."""
     lag: float = 0.025
     """Seconds by which a filtered pose is shown later than it was made, at least: the smoother's look-ahead."""
     gaps: Gaps = field(default_factory=Gaps)
@@ -414,10 +414,10 @@ class Actor:
         if self._noise is not None:
             self._filter = SensorFilter.from_noise(self._noise, lag=settings.lag, gaps=settings.gaps)
         else:
-            noise = (STREAM.position_noise, STREAM.rotation_noise) if settings.half_life > 0 else (0.0, 0.0)
             self._filter = SensorFilter.from_half_life(
-                count, settings.half_life or 0.013, noise=noise, lag=settings.lag, gaps=settings.gaps
-            )
+                count, settings.half_life or STREAM.no_filter, noise=(STREAM.position_noise, STREAM.rotation_noise),
+                lag=settings.lag, gaps=settings.gaps,
+            )  # fmt: skip
         self._shown_at = max(self._shown_at, made - self._primary.clock.period)
         self._memory = self._filter.init(performer.rest_positions, performer.home_rotations, self._shown_at)
         self._local = np.empty((1, len(performer.character.skeleton), 4))

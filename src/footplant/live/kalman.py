@@ -1,11 +1,16 @@
 """Kalman filtering of streaming sensors (Shin 2002, chapter 3).
 
 Every sensor has a position and an orientation. Both follow a constant-velocity model; orientations are filtered as
-rotation vectors about the estimate, which is a quaternion kept outside of the filter. Beyond the thesis: process noise
-that adapts to the sensor's motion (a still sensor is smoothed more, a moving one is followed), time steps of any
-length, gaps, outliers, covariances in Joseph's form, which cannot collapse, and a smoother: measurements are taken with
-the times at which they were made (`measure`), and what is shown (`show`) is the estimate at any time, improved by the
-measurements since. Shown some time behind the measurements, it is a jitter buffer: late and lost ones are interpolated.
+rotation vectors about the estimate, which is a quaternion kept outside of the filter. Beyond the thesis: time steps of
+any length, gaps, outliers, covariances in Joseph's form, which cannot collapse, and a smoother: measurements are taken
+with the times at which they were made (`measure`), and what is shown (`show`) is the estimate at any time, improved by
+the measurements since. Shown some time behind the measurements, it is a jitter buffer: late and lost ones are
+interpolated.
+
+The gains follow from the times of the measurements alone, never from what was measured: bones of equal noise that are
+measured together are filtered alike, and what cancels between them still does. Where thigh and shin turn against each
+other at a landing, a filter whose gains grow with each bone's own motion shows one of them late and the other not, and
+the foot between them leaps.
 """
 
 from __future__ import annotations
@@ -82,7 +87,7 @@ class FilterState:
     counts: NDArray
     """(2, N) frames of each since a gap, up to `depth`; 0 for a sensor that has sent nothing yet."""
     memories: NDArray
-    """(2, N, 23) activity, seconds without data, easing, outliers: see `_kalman`."""
+    """(2, N, 22) seconds without data, easing, outliers: see `_kalman`."""
     shown: tuple[NDArray, NDArray]
     """(N, 3) metres and (N, 4): the last output."""
     scratch: NDArray
@@ -116,16 +121,13 @@ class SensorFilter:
     noise: NDArray
     """(N, 2) standard deviations of one sample per axis: metres and radians (R)."""
     acceleration: NDArray
-    """(N, 2) spectral densities of the model's white acceleration: m²/s³ and rad²/s³ (Q), scaled by the sensor's
-    activity, see `settle`."""
+    """(N, 2) spectral densities of the model's white acceleration: m²/s³ and rad²/s³ (Q)."""
     lag: float = 0.025
     """Seconds by which the output of `step` is behind its input; 0: the filter alone, without the smoother."""
-    settle: float = 0.03
-    """Seconds over which innovations are averaged to tell whether a sensor is still or moving."""
     gaps: Gaps = field(default_factory=Gaps)
     outliers: Outliers = field(default_factory=Outliers)
     _model: tuple[NDArray, NDArray, NDArray] = field(init=False, repr=False)
-    """Variances (2, N), densities (2, N) and numbers (2, 11) of both channels: see `_kalman.ChannelModel`."""
+    """Variances (2, N), densities (2, N) and numbers (2, 10) of both channels: see `_kalman.ChannelModel`."""
     _kernels: tuple[Callable, Callable] = field(init=False, repr=False)
     """`measure` and `show` of `_kalman`."""
 
@@ -145,17 +147,15 @@ class SensorFilter:
         if not (np.isfinite(noise).all() and np.isfinite(acceleration).all() and (acceleration > 0).all()):
             raise MotionError("expected finite noise and positive accelerations of the sensors")
         real_number(self.lag, "lag", MotionError)
-        real_number(self.settle, "settle", MotionError)
-        if not (self.lag >= 0 and self.settle > 0):
-            raise MotionError(f"expected a lag of 0 s or more and a positive settle, got {self.lag} and {self.settle}")
+        if self.lag < 0:
+            raise MotionError(f"expected a lag of 0 s or more, got {self.lag}")
         noise = np.maximum(noise, LEAST_NOISE)
         for name, array in (("noise", noise), ("acceleration", acceleration)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         gaps, outliers = self.gaps, self.outliers
         times = (
-            self.settle, gaps.fade, gaps.hold, max(gaps.ease, 1e-3), gaps.shortest, gaps.longest, gaps.restart,
-            gaps.stretch,
+            gaps.fade, gaps.hold, max(gaps.ease, 1e-3), gaps.shortest, gaps.longest, gaps.restart, gaps.stretch,
         )  # fmt: skip
         gates = (
             (outliers.metres, outliers.metres_per_second2),

@@ -318,6 +318,9 @@ class StreamSettings:
     """Metres per axis; assumed sensor noise."""
     rotation_noise: float = math.radians(1.0)
     """Radians per axis; assumed sensor noise."""
+    no_filter: float = 1e-4
+    """Seconds; half-life where no filter is wanted: at up to 1000 Hz, poses are shown as they were measured but for
+    1/2000 of what cannot be predicted of them."""
 
 
 @dataclass(frozen=True)
