@@ -206,6 +206,20 @@ def test_what_stands_is_pushed_out_of_the_ground_straight_up_and_the_rest_withou
     assert np.max(np.array(places)[:, 0]) > 0.005
 
 
+def test_feet_that_are_let_go_are_not_thrown():
+    """What was held of a foot that begins to move is left to it little by little, not within a frame."""
+    clip = samples.load("punch")
+    motion = clip.motion.resample(60.0)
+    found = PuppetEngine(clip.character, clip.character).play(motion)
+    roles = clip.character.require_roles()
+    feet = [roles["left_foot"], roles["right_foot"]]
+    theirs, ours = (
+        np.linalg.norm(np.diff(Kinematics(played).positions[:, feet], 2, axis=0), axis=-1).max()
+        for played in (motion, found.motion)
+    )
+    assert ours < 1.6 * theirs
+
+
 def test_a_figure_that_plays_itself_moves_as_it_did():
     clip, _, found, kinematics = played("walk", "mannequin")
     before = Kinematics(clip.motion)

@@ -16,9 +16,9 @@ from footplant.kernels.limb import UP, aim
 from footplant.kernels.quaternion import multiply, rotate
 from footplant.solve.ik.puppet._tables import AT, GRIP, from_thing, soften
 
-PLACE, BACK, SPEED, THEIRS, RESTLESS = 0, 3, 6, 9, 14
+PLACE, BACK, SPEED, THEIRS, RESTLESS, BRAKE = 0, 3, 6, 9, 14, 15
 """Columns of a point's state: requested position, hold offset, velocity of the performer's point, its position, grips
-over the ground and vertically, mean speed."""
+over the ground and vertically, mean speed, the speeds that are held back over the ground and vertically."""
 FAINT = 1e-4
 """Least weight of a point."""
 
@@ -66,12 +66,25 @@ def held_share(n, importance, weight, dt, stage, state, moved_by):
 
 
 @uncounted_jit
+def let_go(part, moved, k, lasts, dt, state):
+    """Return the share of a motion of `moved` metres that is held back where the grip alone holds back `part` of it.
+
+    A speed that was held back fades: a point that was let go within a frame would be accelerated by what it had been
+    held back until then, too. k: 0 over the ground, 1 vertically; lasts: what is left of it a frame later.
+    """
+    back = min(max(part * moved, lasts * dt * state[BRAKE + k]), moved)
+    state[BRAKE + k] = back / dt
+    return back / max(moved, 1e-12)
+
+
+@uncounted_jit
 def hold_points(target, limb, importance, clock, settle, limbs, work):
     """Hold back the motion of each point of a foot: write `work.held_points`, and changes to the rows of scratch."""
     tuning = target.stage.tuning
     character, dt = target.character, clock.dt
     first, goal, held = 3 * limb - 4, work.goals[limb], work.held_points
     sinks = math.exp(-0.6931471805599453 * dt / tuning[AT.sinks])
+    lasts = math.exp(-0.6931471805599453 * dt / tuning[AT.lets_go])
     for c in range(3):
         n, state, change = first + c, limbs.holds[first - 2 + c], work.scratch[c]
         held[0, c], held[1, c] = 0.0, 0.0
@@ -90,6 +103,8 @@ def hold_points(target, limb, importance, clock, settle, limbs, work):
         firm, firm_up, part, part_up = held_share(
             n, importance, importance.scene[limb], dt, target.stage, state, moved_by
         )
+        part = let_go(part, math.sqrt(moved_x * moved_x + moved_z * moved_z), 0, lasts, dt, state)
+        part_up = let_go(part_up, abs(moved_y), 1, lasts, dt, state)
         change[0], change[1], change[2] = -part * moved_x, -part_up * moved_y, -part * moved_z
         state[BACK] = (1.0 - settle) * (state[BACK] + change[0])
         state[BACK + 1] = (1.0 - settle) * sinks * (state[BACK + 1] + change[1])

@@ -21,7 +21,7 @@ _NAMES = (
     "headroom trunk_headroom least_peak brakes follows forgets turn_share settle_share bend_rate keep_place "
     "keep_turn least_importance gives_in unbend root_ease touch_round scene_give sharp blunt foot_settle "
     "settle_along settle_creep foot_low foot_high foot_ease easy_step easy_swing knee_off legs_apart "
-    "legs_round apart_ease apart_release slow fast slow_rise fast_rise grips hold_rate trembles on_ground "
+    "legs_round apart_ease apart_release slow fast slow_rise fast_rise grips lets_go hold_rate trembles on_ground "
     "off_ground most_creep most_rise fully levels sinks release clears clear_from hand_ease gather elbow_ease "
     "pose_ease hurry gives learn pressed deep blend meet_stretch meant at_once bent straightest straight_round "
     "slowly touches all_of_it nearer thick most_turn touch_stretch firm_off toe_slack toe_steep toe_backwards "
@@ -169,8 +169,8 @@ class Limbs(NamedTuple):
     """(2, 8) shift of each ankle away from the other leg, metres, its rate, the swivel of its knee, radians, and its
     rate."""
     holds: NDArray
-    """(6, 15) for heel, ball and toe of each foot: requested position, hold offset, metres, velocity of the performer's
-    point, m/s, its position, grips over the ground and vertically, and mean speed."""
+    """(6, 17) for heel, ball and toe of each foot: requested position, hold offset, metres, velocity of the performer's
+    point, m/s, its position, grips over the ground and vertically, mean speed, and the speeds held back, m/s."""
     lifts: NDArray
     """(2, 3) shift of each foot out of the scene, metres."""
     planes: NDArray
@@ -256,7 +256,7 @@ def new_limbs(joints: int, vertebrae: int, things: int = 1) -> Limbs:
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
         np.zeros((2, 2, 8)), np.zeros((2, 9)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
         np.zeros((2, joints, 3)), np.zeros((vertebrae, 9)), np.zeros((2, 15)), np.zeros((2, 9)), np.zeros((2, 8)),
-        np.zeros((6, 15)), np.zeros((2, 3)), np.zeros((2, 6)), np.zeros((things, 7)),
+        np.zeros((6, 17)), np.zeros((2, 3)), np.zeros((2, 6)), np.zeros((things, 7)),
     )  # fmt: skip
 
 
