@@ -112,3 +112,20 @@ def test_toes_lie_along_curved_ground(mannequin, edge):
     else:
         assert (ground.height(before[:, ::2]) - before[:, 1]).max() > 0.004
         assert deep.max() < 0.002
+
+
+def test_toes_stay_as_they_lie_while_the_heel_rises(mannequin):
+    """From a foot that lies on heel and ball: as one piece with it they would roll over the ball, up to 5°."""
+    motion, roles = standing(mannequin), mannequin.require_roles()
+    heel, ball = (mannequin.contacts[f"left_{part}"] for part in ("heel", "ball"))
+    plants = [
+        Footplant(point=point, place=Kinematics(motion).point(point)[0], frames=frames, ramp=(0.1, 0.1))
+        for point, frames in ((heel, range(10)), (ball, range(FRAMES)))
+    ]
+    rotations, foot, toes = np.array(motion.rotations), roles["left_foot"], roles["left_toes"]
+    pitch = np.clip(np.arange(FRAMES) - 9.0, 0.0, None)[:, None] * np.radians([1.0, 0.0, 0.0])
+    rotations[:, foot] = rotation.multiply(rotations[:, foot], rotation.exp(pitch))
+    found = flatten_toes(replace(motion, rotations=rotations), mannequin, plants, FLOOR)
+    turned = Kinematics(found).rotations[:, toes]
+    assert np.linalg.norm(rotation.log(rotation.multiply(turned, rotation.inverse(turned[0]))), axis=1).max() < 1e-3
+    assert np.ptp(Kinematics(found).rotations[:, foot], axis=0).max() > 0.03

@@ -47,7 +47,8 @@ def flatten_toes(
     The toes get the smallest rotation that makes their sole parallel to the ground, weighted by the activation of the
     footplant. A ball planted above the ground (on a rope, on a rung) leaves its toes unchanged. Where the heel is
     planted too, and no higher, foot and toes are one rigid piece: otherwise a foot that rolls sideways would twist away
-    from its toes. before: the motion before any levelling, if this one was levelled already; levelling twice by half is
+    from its toes. From there a heel that rises leaves the toes as they lie: the foot pitches about the toe joint, which
+    stays where it is. before: the motion before any levelling, if this one was levelled already; levelling twice by half is
     more than half, and would make the ramp of a footplant jerk.
     """
     posed = Posed(motion)
@@ -112,9 +113,32 @@ def _level_toes(posed: Posed, character: Character, stands: FootSupport, ground:
         upright = (rotation.rotate(posed.rotations[:, toes], soles) * normals).sum(axis=1)
         full, none = LEVELLED
         share = share * np.clip((none - np.arccos(np.clip(upright, -1.0, 1.0))) / (none - full), 0.0, 1.0)
-        rest = (reference[toes], pose[toes])
-        kernel.level(toes, above, share, flat, rest, normals, posed.rotations, posed.local)
+        rest, both = (reference[toes], pose[toes]), stands.both(side)
+        kernel.level(toes, above, np.minimum(share, both), flat, rest, normals, posed.rotations, posed.local)
         posed.turned(toes)
+        # a foot that rises from both, or lands on its ball first, pitches about its toe joint and not about its ball
+        own = np.maximum(share - both, 0.0) / np.maximum(1.0 - both, 1e-9)
+        if own.any():
+            normals = _as_it_lies(normals, rotation.rotate(posed.rotations[:, toes], soles), both)
+            kernel.level(toes, above, own, np.zeros(frames), rest, normals, posed.rotations, posed.local)
+            posed.turned(toes)
+
+
+def _as_it_lies(normals: NDArray, ups: NDArray, both: NDArray) -> NDArray:
+    """Return normals (F, 3) along which toes lie while the ball is planted: beside a lying foot, as they lie there.
+
+    normals: of the ground; ups: (F, 3) of toes as they are. both: (F,) share of heel and ball. Toes that were one piece
+    with a foot until its heel had risen by a tenth of the foot's length rolled over the ball with it, by 3° in walks
+    down stairs: their joint moved by 2 mm.
+    """
+    lies, frames = np.flatnonzero(both >= 1.0), np.arange(len(both))
+    if not len(lies):
+        return normals
+    after = lies[np.minimum(np.searchsorted(lies, frames), len(lies) - 1)]
+    before = lies[np.maximum(np.searchsorted(lies, frames) - 1, 0)]
+    nearest = np.where(np.abs(frames - before) <= np.abs(after - frames), before, after)
+    mixed = normals + both[:, None] * (ups[nearest] - normals)
+    return mixed / np.maximum(np.linalg.norm(mixed, axis=1, keepdims=True), 1e-9)
 
 
 def _under_toes(ball: NDArray, tip: NDArray, ground: Ground) -> NDArray:

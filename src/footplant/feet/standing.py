@@ -86,6 +86,13 @@ class FootSupport:
             self._pairs[side] = self._find_together(side)
         return self._pairs[side]
 
+    def both(self, side: str) -> NDArray:
+        """Return (F,) the largest activation with which heel and ball are active together."""
+        rows, both, _ = self.together(side)
+        share = np.zeros(len(self._frames))
+        np.maximum.at(share, rows, both)
+        return share
+
     def _find_together(self, side: str) -> tuple[NDArray, NDArray, NDArray]:
         heels, balls = (
             [(self._plants[n].place, *self._at_work[n]) for n in self._numbers(self._character.contacts.get(name))]
