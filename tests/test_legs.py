@@ -21,8 +21,9 @@ from footplant.geometry import Plane
 from footplant.grounds import slope
 from footplant.humanoid.limits import anatomical_turns_beside, clamp_to_limits, limit_excess
 from footplant.humanoid.reference import reference_pose, reference_world
+from footplant.humanoid.sole import foot_outline
 from footplant.kinematics import Kinematics
-from footplant.motion import Motion
+from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Limits
 from footplant.solve.legs import LEG_SETTINGS, OTHER_BODY, FootCurve, _keep_trunk, knee_flexions, legs_of, solve_legs
 from footplant.solve.legs_apart import legs_apart
@@ -223,6 +224,29 @@ def test_a_foot_on_heel_and_ball_lies_flat_and_does_not_rock():
     assert curve.planted.all()
     assert np.degrees(rotation.angle(curve.rotations[1:], curve.rotations[:1])).max() < 0.5
     assert np.degrees(rotation.angle(curve.rotations, places.rotations[:, foot])).max() < 0.5
+
+
+def test_a_rolled_foot_on_its_ball_alone_has_its_rims_above_the_ground():
+    character = samples.load_character("mannequin")
+    motion = rest_motion(character.skeleton, 60, 60.0)
+    ball, foot = character.contacts["left_ball"], character.require_roles()["left_foot"]
+    rotations = np.array(motion.rotations)
+    for axis, angle in (("x", 10.0), ("z", 15.0)):
+        rotations[:, foot] = rotation.multiply(
+            rotation.exp(np.radians(angle) * rotation.AXES[axis]), rotations[:, foot]
+        )
+    rolled = Motion(motion.skeleton, motion.root, rotations, 60.0)
+    kinematics = Kinematics(rolled)
+    place = kinematics.point(ball)[0] * [1.0, 0.0, 1.0]
+    plant = Footplant(point=ball, place=place, frames=range(20, 40))
+    curve = foot_curve(kinematics, character, "left", (plant,), FLOOR)
+    rims = [point for point in foot_outline(character, "left") if point.joint == foot]
+    back, ankle = rotation.inverse(kinematics.rotations[:, foot]), kinematics.positions[:, foot]
+    arms = rotation.rotate(back, np.moveaxis(kinematics.points(rims), 1, 0) - ankle)
+    heights = (curve.places + rotation.rotate(curve.rotations, arms))[:, 20:40, 1]
+    before = kinematics.points(rims)[20:40, :, 1] - kinematics.point(ball)[20:40, None, 1]
+    assert before.min() < -0.005
+    assert heights.min() > -2.5 * FOOT_SETTINGS.depth
 
 
 def test_a_heel_alone_holds_while_the_toes_stay_above_the_ground():
