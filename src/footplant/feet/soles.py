@@ -48,8 +48,8 @@ def flatten_toes(
     footplant. A ball planted above the ground (on a rope, on a rung) leaves its toes unchanged. Where the heel is
     planted too, and no higher, foot and toes are one rigid piece: otherwise a foot that rolls sideways would twist away
     from its toes. From there a heel that rises leaves the toes as they lie: the foot pitches about the toe joint, which
-    stays where it is. before: the motion before any levelling, if this one was levelled already; levelling twice by half is
-    more than half, and would make the ramp of a footplant jerk.
+    stays where it is. before: the motion before any levelling, if this one was levelled already; levelling twice by
+    half is more than half, and would make the ramp of a footplant jerk.
     """
     posed = Posed(motion)
     _level_toes(posed, character, _stands(motion, character, plants), ground, before)
