@@ -11,6 +11,7 @@ from footplant.kernels.banded import (
     fill_frame,
     solve_band,
     solve_clip,
+    solve_tied,
     write_solution,
 )
 
@@ -39,6 +40,25 @@ def test_solve_clip_minimises_the_dense_problem(frames: int, unknowns: int) -> N
     found = np.empty_like(vectors)
     assert solve_clip(squares, vectors, bend, speed, band_room(frames, unknowns), found)
     assert np.abs(found - expected).max() < 1e-12 * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("frames", "unknowns"), [(1, 3), (2, 3), (7, 3), (40, 5)])
+def test_rows_of_two_frames_tie_them(frames: int, unknowns: int) -> None:
+    squares, vectors, bend, speed, matrix = problem(frames, unknowns)
+    rng = np.random.default_rng(2)
+    ties = np.zeros((frames - 1, unknowns, unknowns))
+    for f in range(frames - 1):
+        here, there = rng.normal(size=(2, 2, unknowns))
+        squares[f] += here.T @ here
+        squares[f + 1] += there.T @ there
+        ties[f] = there.T @ here
+        row = np.hstack([here, there])
+        matrix[f : f + 2, :, f : f + 2] += (row.T @ row).reshape(2, unknowns, 2, unknowns)
+    expected = np.linalg.solve(matrix.reshape(frames * unknowns, -1), vectors.ravel()).reshape(vectors.shape)
+    found = np.empty_like(vectors)
+    assert solve_tied(squares, ties, vectors, bend, speed, band_room(frames, unknowns), found)
+    assert np.abs(found - expected).max() < 1e-12 * max(1.0, np.abs(expected).max())
+    assert not solve_tied(-squares, ties, vectors, 0.0 * bend, 0.0 * speed, band_room(frames, unknowns), found)
 
 
 def test_a_matrix_that_is_not_positive_definite_is_refused() -> None:

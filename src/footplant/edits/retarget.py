@@ -42,7 +42,7 @@ from footplant.feet.steps import (
     with_foot_length,
     without_overlap,
 )
-from footplant.feet.stillness import held_a_frame_longer, still_ankles
+from footplant.feet.stillness import held_a_frame_longer, joint_steps, still_ankles
 from footplant.feet.tiptoe import balls_above_toes, plants_at_toe_tips, with_toe_tips
 from footplant.feet.turning_feet import with_turning_feet
 from footplant.kinematics import Kinematics
@@ -158,7 +158,7 @@ def retarget(
             problem, plants, stage.ground, held, palms=palms, progress=progress, arms=pose_arms,
             settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
             physics=_physics(judged, target, stage, balance, dynamic),
-            still=still_ankles(contacts, clip, source, lead),
+            still=still_ankles(contacts, clip, source, lead), steps=joint_steps(clip, source, stage.scale, lead),
             apart=not keep_footsteps and not same_bones(clip.character, target),
         )  # fmt: skip
     else:

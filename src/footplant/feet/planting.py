@@ -17,6 +17,7 @@ from footplant.feet.foot_curves import FOOT_SETTINGS, SOLE, foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
 from footplant.feet.steps import as_long_as_the_foot
 from footplant.feet.steps_apart import StepsApart
+from footplant.feet.stillness import JointSteps
 from footplant.humanoid.limits import clamp_to_limits, limit_excess
 from footplant.humanoid.sole import under_ankle
 from footplant.kinematics import Kinematics
@@ -202,6 +203,7 @@ def solve_planted(
     own: Motion | None = None,
     physics: Physics | None = None,
     still: NDArray | None = None,
+    steps: JointSteps | None = None,
     apart: bool = False,
     arms: Callable[[Motion], ArmsResult] | None = None,
     progress: Progress | None = None,
@@ -209,15 +211,15 @@ def solve_planted(
     """Solve a problem of footplants by `plant_feet`, then the arms.
 
     What else the problem asks for is solved on top, by the least displacement. own: the motion whose own excess over
-    joint limits is allowed; None: the problem's. apart: whether steps may be moved apart. arms: the stage of the arms,
-    given the motion of the body.
+    joint limits is allowed; None: the problem's. steps: how joints of the source's feet move. apart: whether steps may
+    be moved apart. arms: the stage of the arms, given the motion of the body.
     """
     watch = Stopwatch(problem)
     if progress is not None:
         progress("legs", 0.0)
     found = plant_feet(
         problem.motion, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames,
-        settings=settings, uneven=uneven, own=own, physics=physics, still=still, apart=apart,
+        settings=settings, uneven=uneven, own=own, physics=physics, still=still, steps=steps, apart=apart,
     )  # fmt: skip
     placed = {id(old): new for old, new in zip(plants, found.plants)}
     watch.problem = replace(problem, constraints=tuple(placed.get(id(c), c) for c in problem.constraints))
@@ -269,6 +271,7 @@ def plant_feet(
     own: Motion | None = None,
     physics: Physics | None = None,
     still: NDArray | None = None,
+    steps: JointSteps | None = None,
     apart: bool = False,
 ) -> PlantedFeet:
     """Return the motion with its feet on their footplants, soles above the ground and knees as straight as before.
@@ -277,8 +280,9 @@ def plant_feet(
     below: how deep it may be in the ground. frames: those to solve (a lead-in is left as it is); None: all. uneven:
     whether the ground differs from the reference's, so that toes may have to be laid flat again. own: the motion whose
     own excess over joint limits is allowed; None: the reference. physics: what is asked of the centre of mass. still:
-    (2, F) bool; where ankles are held although no footplant holds their feet. apart: whether steps may be moved apart
-    where they leave legs inside each other.
+    (2, F) bool; where ankles are held although no footplant holds their feet. steps: how joints of the source's feet
+    move; feet that pivot follow them where they are slow. apart: whether steps may be moved apart where they leave legs
+    inside each other.
     """
     settings = LEG_SETTINGS if settings is None else settings
     other_body = settings.legs_push > 0.0
@@ -292,26 +296,28 @@ def plant_feet(
     inside = [number for number, plant in enumerate(plants) if plant.place is not None and _shares(plant, span)]
     shifted = tuple(_since(plants[number], span) for number in inside)
     held = plants_within(palms, span)
-    depths = None
+    joints, depths = None if steps is None else steps.part(span), None
     if allowed is not None:
         depths = {
             name: broadcast(depth, (len(motion),), f"allowed depths of {name!r}")[span.start : span.stop]
             for name, depth in allowed.items()
         }
     base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
-    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body)
+    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body, None, joints)
     first = _solve(base, character, feet, held, replace(settings, settled=ROUGH), ROUGH_STEPS)
     posed, legs = Kinematics(first.motion), legs_of(character)
     assert legs is not None
     planted = _planted(shifted, character, len(part))
     standing = planted if still is None else planted | (still[:, span.start : span.stop] != 0)
-    asked, steps = shifted, StepsApart.of(standing, part.fps)
+    asked, spread = shifted, StepsApart.of(standing, part.fps)
     for number in range(APART_ROUNDS + 1 if apart else 0):
-        if not steps.move(posed, character, legs, number < APART_ROUNDS):
+        if not spread.move(posed, character, legs, number < APART_ROUNDS):
             break
-        shifted = steps.moved(asked, [_side(plant, character) for plant in asked])
+        shifted = spread.moved(asked, [_side(plant, character) for plant in asked])
         base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
-        feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body)
+        feet = _curves(
+            base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body, None, joints
+        )
         first = _solve(base, character, feet, held, replace(settings, settled=ROUGH), ROUGH_STEPS)
         posed = Kinematics(first.motion)
     level = lift_toe_tips(
@@ -342,7 +348,9 @@ def plant_feet(
         if found is not first and not asked and settled:
             break
         if found is first or bounds.within is not known:
-            feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand)
+            feet = _curves(
+                toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand, joints
+            )
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
         posed = Kinematics(found.motion)
         tried.append((found, bounds, feet))
@@ -360,7 +368,7 @@ def plant_feet(
         )
         shifted = _as_long_as_the_foot(shifted, level, character, ground)
         toed = _with_toes(part, level, character)
-        feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand)
+        feet = _curves(toed, character, shifted, ground, depths, SOLE, bounds.within, uneven, other_body, stand, joints)
         found = _solve(toed, character, feet, held, settings, None, bounds, found, dynamics)
         posed = Kinematics(found.motion)
     found = replace(found, motion=twist_legs(found.motion, character, legs, limited))
@@ -376,12 +384,14 @@ def _curves(
     motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground,
     allowed: Mapping[str, ArrayLike] | None, parts: Sequence[str],
     within: Mapping[str, tuple[NDArray, NDArray]] | None = None, edges: bool = False, levelled: bool = False,
-    stand: Sequence[tuple[NDArray, NDArray]] | None = None,
+    stand: Sequence[tuple[NDArray, NDArray]] | None = None, steps: JointSteps | None = None,
 ) -> tuple[FootCurve, FootCurve]:  # fmt: skip
     """Return the curves of both feet; stand: of each, (F,) where its ankle is held, and an earlier ankle (F, 3)."""
     kinematics, within = Kinematics(motion), within or {}
     left, right = (
-        foot_curve(kinematics, character, side, plants, ground, allowed, parts, within.get(side), edges, levelled)
+        foot_curve(
+            kinematics, character, side, plants, ground, allowed, parts, within.get(side), edges, levelled, steps=steps
+        )
         for side in SIDES
     )
     if stand is not None:

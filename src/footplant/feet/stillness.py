@@ -3,6 +3,10 @@
 A capture may show an ankle still that no part of the sole is still under: someone kneels, the foot on its instep. A
 character's ankle is held there (`still_ankles`).
 
+A foot that stands on its heel or its ball alone pivots about it. A capture may show the ankle still, and the heel creep
+under it: the character's ankle would slide over a heel that is pinned. Joints that are slow in the source take part in
+the foot's curve (`joint_steps`).
+
 At low frame rates contacts of a character on uneven ground last while a joint of its foot is still
 (`held_with_joints`).
 
@@ -31,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -66,12 +70,34 @@ instead of 1.10 times as much as the source. At 120 frames/s no stance is better
 HELD = 0.7
 """Share of the frames in which a joint holds still that a contact of its foot lasts at least, to be made longer. With
 0.5 and 0.7, the same stances of ten results of a walk from video slide by more than 1 mm."""
+JOINTS = ("foot", "toes")
+"""Roles of the joints of a foot that may stand."""
+CALM = 0.1
+"""Share of the speed below which a point is still that counts as none when toes are compared with their ankle: 17 mm/s
+for an adult."""
+ENDS = ("heel", "ball")
+"""Ends of a sole."""
 STILL_SPEED = 2.0 * STILL_WITHIN / STILL_FOR
 """Body heights per second: a faster joint leaves its place before it has been still."""
 NEAR = StillnessSettings().merge_near
 """Body heights: contacts of one point with no swing between them that are nearer than this along the ground are one, as
 for the detector. A foot of a backflip that is found in two places 15 mm apart, in adjoining frames, would have to
 jump."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointSteps:
+    """How joints of feet that stand on heel or ball move in a source, from each frame to the next."""
+
+    moves: NDArray
+    """(2, 2, 2, F − 1, 3) metres at the target's size, of a foot pinned at that end; side, joint of `JOINTS`, end."""
+    slow: NDArray
+    """(2, 2, F − 1) from 0, as fast as a joint that goes somewhere, to 1, still; side, joint."""
+
+    def part(self, span: range) -> JointSteps:
+        """Return those of a span of frames."""
+        rows = slice(span.start, max(span.stop - 1, span.start))
+        return JointSteps(self.moves[:, :, :, rows], self.slow[:, :, rows])
 
 
 def held_while_still(contacts: Contacts, clip: Clip, source: Kinematics) -> Contacts:
@@ -229,6 +255,45 @@ def still_ankles(contacts: Contacts, clip: Clip, source: Kinematics, lead: int) 
         for start, end in runs(still):
             still[start:end] = end - start >= _least_frames(contacts.fps)
     return found
+
+
+def joint_steps(clip: Clip, source: Kinematics, scale: float, lead: int) -> JointSteps:
+    """Return how the joints of a clip's feet move; scale: the target's size over the source's; lead: lead-in frames.
+
+    Velocities are means over the shortest window of contact detection; a joint is as slow as its own is relative to the
+    speed below which a point is still there, and toes to that of their ankle: what turns about an ankle that stands
+    does not stand. Where the end that is pinned creeps in the source, at u, a joint can go on as there, at v, or turn
+    about that end as there, at v − u. It goes at that share of v, 0 to 1, which is nearest to v − u: so a foot that
+    creeps as a whole stands, and so does an ankle over a heel that creeps.
+    """
+    settings, roles, points = StillnessSettings(), clip.character.require_roles(), clip.character.contacts
+    fps, steps = clip.motion.fps, max(len(clip.motion) - 1, 0)
+    moves, slow = np.zeros((2, len(JOINTS), len(ENDS), steps, 3)), np.zeros((2, len(JOINTS), steps))
+    width = round(0.5 * settings.smallest_window * fps)
+    before, after = np.maximum(np.arange(steps) - width, 0), np.minimum(np.arange(steps) + 1 + width, steps)
+
+    def step(track: NDArray) -> NDArray:
+        return (track[after] - track[before]) / (after - before)[:, None]
+
+    for s, side in enumerate(("left", "right")):
+        ends = [step(source.point(points[f"{side}_{end}"])) if f"{side}_{end}" in points else None for end in ENDS]
+        shares = np.full((len(JOINTS), steps), np.inf)
+        for j, joint in enumerate(JOINTS):
+            number = roles.get(f"{side}_{joint}")
+            if number is None or not steps:
+                continue
+            own = step(source.positions[:, number])
+            square = (own * own).sum(axis=1)
+            shares[j] = square * (fps / (settings.speed * clip.character.height)) ** 2
+            for e, end in enumerate(ends):
+                if end is not None:
+                    going = np.clip(((own - end) * own).sum(axis=1) / np.maximum(square, 1e-18), 0.0, 1.0)
+                    moves[s, j, e] = scale * going[:, None] * own
+        with_ankle = (np.minimum(*shares) + CALM**2) / (shares[-1] + CALM**2)
+        slow[s] = np.maximum(1.0 - shares, 0.0) ** 2
+        slow[s, -1] *= np.where(np.isfinite(shares[-1]), with_ankle, 0.0) ** 2
+    slow[:, :, :lead] = 0.0
+    return JointSteps(moves, slow)
 
 
 def _planted(contacts: Contacts, side: str) -> NDArray:

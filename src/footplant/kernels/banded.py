@@ -304,6 +304,29 @@ def solve_clip(squares, vectors, bend, speed, band, out):
 
 
 @jit
+def solve_tied(squares, ties, vectors, bend, speed, band, out):
+    """Write the minimiser (F, n) with 2 x_{f+1}ᵀ T_f x_f on top; return False if the matrix is not positive definite.
+
+    ties (F − 1, n, n): T, of rows that take part in two frames; what they add to A and b is in squares and vectors. No
+    unknown is given. See `solve_clip`.
+    """
+    start, n = 0, out.shape[1]
+    band.values[:] = 0.0
+    for f in range(vectors.shape[0]):
+        fill_frame(squares[f], vectors[f], f, bend, speed, out, band)
+        if f < ties.shape[0]:
+            for a in range(n):
+                for b in range(n):
+                    band.lower[f * n + a, n + b - a] += ties[f, b, a]
+        start = factor_columns(band, start, (f + 1) * n)
+        if start < 0:
+            return False
+    substitute_back(band)
+    write_solution(band, out)
+    return True
+
+
+@jit
 def add_acceleration_row(band, frame, unknown, weight, still, lever, wanted):
     """Add weight·(still·x_f + lever·(x_{f−1} − 2x_f + x_{f+1}) − wanted)² of one unknown to equations of `fill_frame`.
 
@@ -324,7 +347,8 @@ def add_acceleration_row(band, frame, unknown, weight, still, lever, wanted):
 
 
 WARMUP = {
-    "solve_clip": lambda: (
-        np.ones((3, 1, 1)), np.ones((3, 1)), np.ones(1), np.ones(1), band_room(3, 1), np.empty((3, 1))
+    "solve_tied": lambda: (
+        np.ones((3, 1, 1)), np.zeros((2, 1, 1)), np.ones((3, 1)), np.ones(1), np.ones(1), band_room(3, 1),
+        np.empty((3, 1)),
     ),
 }  # fmt: skip

@@ -1,0 +1,140 @@
+"""Ankles and toe joints of feet that stand on heel or ball alone: they stand as in the source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import footplant
+from footplant import rotation
+from footplant.clip import Clip
+from footplant.constraints import Footplant
+from footplant.contacts.detection import find_contacts
+from footplant.edits.retarget import retarget
+from footplant.feet.foot_curves import FOOT_SETTINGS, foot_curve
+from footplant.feet.stillness import ENDS, JOINTS, JointSteps, joint_steps
+from footplant.geometry import Plane
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.samples import load_character
+
+ANKLE, HEEL, BALL = JOINTS.index("foot"), ENDS.index("heel"), ENDS.index("ball")
+
+
+def pitched(motion: Motion, foot: int, angles: np.ndarray, axis: str = "x") -> Motion:
+    """Turn a foot about its own ankle, radians (F,)."""
+    rotations = np.array(motion.rotations)
+    rotations[:, foot] = rotation.multiply(rotations[:, foot], rotation.exp(angles[:, None] * rotation.AXES[axis]))
+    return motion.like(motion.root, rotations, motion.offsets)
+
+
+@cache
+def on_the_heel(sway: float = 5.0) -> Clip:
+    """Somebody who stands with the toes of the left foot 15° up, and pitches it by some degrees about a still ankle."""
+    clip = footplant.load("sample:stand")
+    motion, foot = clip.motion, clip.character.require_roles()["left_foot"]
+    seconds = np.arange(len(motion)) / motion.fps
+    angles = np.radians(-15.0 + sway * np.sin(2.0 * np.pi * seconds / 1.2))
+    return replace(clip, motion=pitched(motion, foot, angles))
+
+
+def test_joints_that_stand_are_slow_and_go_nowhere():
+    clip = footplant.load("sample:stand")
+    steps = joint_steps(clip, Kinematics(clip.motion), 1.0, 10)
+    assert (steps.slow[:, :, :10] == 0.0).all()
+    assert steps.slow[:, :, 10:].min() > 0.99
+    assert np.abs(steps.moves).max() < 1e-4
+    part = steps.part(range(5, 20))
+    np.testing.assert_array_equal(part.slow, steps.slow[:, :, 5:19])
+    np.testing.assert_array_equal(part.moves, steps.moves[:, :, :, 5:19])
+
+
+def test_joints_that_swing_are_not():
+    clip = footplant.load("sample:walk")
+    steps, contacts = joint_steps(clip, Kinematics(clip.motion), 1.0, 0), find_contacts(clip)
+    ankle = Kinematics(clip.motion).positions[:, clip.character.require_roles()["left_foot"]]
+    speed = np.linalg.norm(np.diff(ankle, axis=0), axis=1) * clip.motion.fps
+    assert steps.slow[0, ANKLE][speed > 0.5].max() == 0.0
+    lies = contacts.mask("left_heel") & contacts.mask("left_ball")
+    assert np.median(steps.slow[0, ANKLE][lies[1:] & lies[:-1]]) > 0.9
+
+
+def creeping(feet: float, heel: float) -> JointSteps:
+    """The steps of a body that goes forwards at `feet` m/s, and pitches its left foot so that its heel goes at more."""
+    clip = footplant.load("sample:stand")
+    foot, fps = clip.character.require_roles()["left_foot"], clip.motion.fps
+    seconds = np.arange(len(clip.motion)) / fps
+    root = clip.motion.root + seconds[:, None] * feet * rotation.AXES["z"]
+    still = Kinematics(clip.motion)
+    arm = still.positions[0, foot] - still.point(clip.character.contacts["left_heel"])[0]
+    moved = clip.motion.like(root, clip.motion.rotations, clip.motion.offsets)
+    moved = pitched(moved[:12], foot, -heel / arm[1] * seconds[:12])
+    return joint_steps(replace(clip, motion=moved), Kinematics(moved), 2.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("feet", "heel", "goes"),
+    [(0.05, 0.0, 0.0), (0.0, 0.05, 0.0), (0.05, -0.05, 0.05), (0.05, -0.025, 0.025)],
+    ids=["all of it creeps", "its heel creeps", "its heel stands", "its heel creeps half as fast"],
+)
+def test_a_joint_goes_on_as_little_as_the_end_that_is_pinned_asks(feet, heel, goes):
+    """The target is twice as large."""
+    steps = creeping(feet, heel)
+    found = steps.moves[0, ANKLE, HEEL, 2:-2] * footplant.load("sample:stand").motion.fps
+    np.testing.assert_allclose(found, np.broadcast_to([0.0, 0.0, 2.0 * goes], found.shape), atol=0.006)
+
+
+@pytest.mark.parametrize("degrees", [2.0, 5.0])
+def test_an_ankle_that_stands_does_not_slide_over_a_pinned_heel(degrees):
+    clip = on_the_heel(degrees)
+    source, character = Kinematics(clip.motion), clip.character
+    foot, heel = character.require_roles()["left_foot"], character.contacts["left_heel"]
+    plants = [Footplant(point=heel, place=source.point(heel)[0], frames=range(len(clip.motion)))]
+    steps, slides = joint_steps(clip, source, 1.0, 0), []
+    for known in (None, steps):
+        curve = foot_curve(source, character, "left", plants, Plane((0.0, -1.0, 0.0)), steps=known)
+        assert curve.planted.all()
+        slides.append(float(np.ptp(curve.places, axis=0).max()))
+        # the ankle is where the heel is on its plant
+        arm = rotation.rotate(
+            rotation.inverse(source.rotations[:, foot]), source.point(heel) - source.positions[:, foot]
+        )
+        np.testing.assert_allclose(
+            curve.places + rotation.rotate(curve.rotations, arm), np.broadcast_to(plants[0].place, arm.shape), atol=1e-9
+        )
+    assert slides[0] > 0.0015 * degrees
+    assert slides[1] < 0.4 * slides[0]
+
+
+def test_rows_of_standing_joints_settle_in_their_rounds():
+    clip = on_the_heel()
+    source, character = Kinematics(clip.motion), clip.character
+    heel = character.contacts["left_heel"]
+    plants = [Footplant(point=heel, place=source.point(heel)[0], frames=range(len(clip.motion)))]
+    steps, found = joint_steps(clip, source, 1.0, 0), []
+    for rounds in (FOOT_SETTINGS.stand_rounds, 20):
+        settings = replace(FOOT_SETTINGS, stand_rounds=rounds)
+        curve = foot_curve(source, character, "left", plants, Plane((0.0, -1.0, 0.0)), steps=steps, settings=settings)
+        found.append(curve.rotations)
+    assert np.degrees(rotation.angle(found[0], found[1])).max() < 0.05
+
+
+@pytest.mark.parametrize("figure", ["sally", "child", "longlegs"])
+def test_a_retarget_keeps_a_still_ankle_over_a_heel_that_creeps(figure, monkeypatch):
+    clip, target = on_the_heel(), load_character(figure)
+    contacts = find_contacts(clip)
+    held = [plant for plant in contacts.plants if plant.point == "left_heel"]
+    heel = replace(held[0], start=0, end=len(clip.motion)) if held else None
+    assert heel is not None
+    kept = tuple(plant for plant in contacts.plants if not plant.point.startswith("left"))
+    contacts, slides = replace(contacts, plants=(heel, *kept)), []
+    for known in (joint_steps, lambda *_: None):
+        monkeypatch.setattr("footplant.edits.retarget.joint_steps", known)
+        motion = retarget(clip, target, contacts=contacts, measured=False).motion
+        ankle = Kinematics(motion).positions[:, target.require_roles()["left_foot"]]
+        slides.append(float(np.ptp(ankle[10:-10], axis=0).max()) / target.height)
+    assert slides[0] < 0.002
+    assert slides[1] > 0.004
