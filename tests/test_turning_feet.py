@@ -12,8 +12,8 @@ import footplant
 from footplant import humanoid, rotation
 from footplant.clip import Clip
 from footplant.constraints import Footplant
-from footplant.contacts.detection import find_contacts
-from footplant.contacts.turning import Turn, turns_in_place, without_turns
+from footplant.contacts.detection import Contacts, Plant, find_contacts
+from footplant.contacts.turning import Piece, Turn, _to_lying, turns_in_place, without_turns
 from footplant.edits.retarget import retarget
 from footplant.feet.turning_feet import with_turning_feet
 from footplant.humanoid.sole import under_ankle
@@ -25,12 +25,12 @@ FIGURES = ("mannequin", "sally", "child", "longlegs")
 
 
 @cache
-def turning(degrees: float = 25.0) -> Clip:
+def turning(degrees: float = 25.0, within: float = 0.3) -> Clip:
     """Somebody who stands, turns the left foot about its ankle within 0.3 s after a second, and stands on."""
     clip = footplant.load("sample:stand")
     motion, foot = clip.motion, clip.character.require_roles()["left_foot"]
     seconds = np.arange(len(motion)) / motion.fps
-    share = np.clip((seconds - 1.0) / 0.3, 0.0, 1.0)
+    share = np.clip((seconds - 1.0) / within, 0.0, 1.0)
     angle = np.radians(degrees) * share**2 * (3.0 - 2.0 * share)
     kinematics, rotations = Kinematics(motion), np.array(motion.rotations)
     turned = rotation.multiply(rotation.exp(angle[:, None] * [0.0, 1.0, 0.0]), kinematics.rotations[:, foot])
@@ -83,6 +83,69 @@ def test_a_foot_that_turns_in_place_stays_on_its_ankle(figure):
     assert heading[-1] - heading[0] == pytest.approx(25.0, abs=1.5)
     fastest = 25.0 * 1.5 / 0.3 / solution.motion.fps
     assert np.abs(np.diff(heading)).max() < 1.5 * fastest
+
+
+def lying_throughout(clip: Clip) -> Contacts:
+    """The contacts of a clip in which heel and ball of the left foot are taken for planted all the time.
+
+    Beside fast steps a turning ball is slow enough.
+    """
+    contacts, source = find_contacts(clip), Kinematics(clip.motion)
+    kept = [plant for plant in contacts.plants if not plant.point.startswith("left")]
+    lies = [
+        Plant(name, 0, len(clip.motion), np.median(source.point(clip.character.contacts[name]), axis=0))
+        for name in ("left_heel", "left_ball")
+    ]
+    return replace(contacts, plants=(*lies, *kept))
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_foot_that_lies_while_it_turns_stays_on_its_ankle(figure):
+    clip, character = turning(35.0), load_character(figure)
+    contacts = lying_throughout(clip)
+    (turn,) = turns_in_place(contacts, Kinematics(clip.motion), clip.character)
+    assert turn.start / clip.motion.fps == pytest.approx(1.0, abs=0.1)
+    assert turn.end / clip.motion.fps == pytest.approx(1.3, abs=0.1)
+    cut = without_turns(contacts, [turn])
+    assert cut.intervals("left_heel") == cut.intervals("left_ball") == [(0, turn.start), (turn.end, contacts.frames)]
+    solution = retarget(clip, character, contacts=contacts)
+    assert len(sole_plants(solution)) == 1
+    assert solution.report.unmet == ()
+    kinematics = Kinematics(solution.motion)
+    ankle = kinematics.positions[:, character.require_roles()["left_foot"]]
+    assert np.ptp(ankle, axis=0).max() < 0.003
+    heel, ball = (kinematics.point(character.contacts[f"left_{part}"]) for part in ("heel", "ball"))
+    assert np.abs(heel[:, 1] - ball[:, 1]).max() < 0.002
+    line = (ball - heel)[:, ::2]
+    heading = np.degrees(np.unwrap(np.arctan2(line[:, 0], line[:, 1])))
+    assert heading[-1] - heading[0] == pytest.approx(35.0, abs=4.0)
+    assert np.abs(np.diff(heading)).max() < 1.5 * 35.0 * 1.5 / 0.3 / solution.motion.fps
+
+
+@pytest.mark.parametrize(("degrees", "seconds"), [(10.0, 0.3), (35.0, 2.0)], ids=["little", "slowly"])
+def test_feet_that_sway_lie(degrees, seconds):
+    clip = turning(degrees, seconds)
+    assert turns_in_place(lying_throughout(clip), Kinematics(clip.motion), clip.character) == ()
+
+
+def test_a_turn_ends_where_the_foot_lies_or_is_in_the_air():
+    def lies(start: int, end: int) -> Piece:
+        return Piece(start, end, 0, 1)
+
+    def on_heel(start: int, end: int) -> Piece:
+        return Piece(start, end, 0, -1)
+
+    # as far as the ends of plants that are near
+    assert _to_lying([lies(10, 40)], 12, 37, 5) == (10, 40)
+    assert _to_lying([lies(10, 40)], 20, 30, 5) == (20, 30)
+    # over what one end alone holds, to where the foot lies again
+    assert _to_lying([lies(0, 20), on_heel(20, 30), lies(30, 60)], 10, 18, 5) == (10, 30)
+    assert _to_lying([lies(0, 20), on_heel(20, 30), lies(30, 60)], 25, 45, 5) == (20, 45)
+    # or to where it is in the air
+    assert _to_lying([on_heel(5, 20), lies(20, 60)], 22, 40, 5) == (5, 40)
+    # it lies for a while before it stands on another plant
+    assert _to_lying([lies(0, 10), on_heel(10, 20), on_heel(20, 30), lies(30, 60)], 31, 45, 5) == (35, 45)
+    assert _to_lying([on_heel(0, 20)], 2, 15, 5) is None
 
 
 def test_without_the_plant_under_the_ankle_the_foot_is_dragged_around_its_heel(monkeypatch):

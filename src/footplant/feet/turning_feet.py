@@ -66,7 +66,7 @@ class _Lying:
 def with_turning_feet(
     plants: Sequence[Footplant], target: Character, turns: Sequence[Turn], source: Kinematics, character: Character
 ) -> tuple[Footplant, ...]:
-    """Return the target's footplants, with those of heels replaced where the source's feet turn in place.
+    """Return the target's footplants, with those of heels and balls replaced where the source's feet turn in place.
 
     There a plant holds the point under the ankle, where it is while the foot lies before and after: these times share
     that place, each in its own direction.
@@ -94,7 +94,7 @@ def _with_turns(
         }
         for part in ("heel", "ball")
     )
-    pieces = pieces_of(heels, balls, len(source.motion))
+    pieces = pieces_of(heels, balls, len(source.motion), asked)
     turns = _turns(pieces, asked)
     line = source.point(character.contacts[f"{side}_ball"]) - source.point(character.contacts[f"{side}_heel"])
     places: dict[int, NDArray] = {}
@@ -128,7 +128,7 @@ def _with_turns(
         for part in _parts(plant, holding[number], pieces, places, moves)
     ]  # fmt: skip
     turned = [
-        plants[pieces[n].heel].like(
+        plants[max(pieces[n].heel, pieces[n].ball)].like(
             point=point, place=place, frames=range(pieces[n].start, pieces[n].end),
             name=f"{side} sole {pieces[n].start}–{pieces[n].end - 1}",
         )
@@ -139,10 +139,7 @@ def _with_turns(
 
 def _turns(pieces: Sequence[Piece], asked: Sequence[Turn]) -> list[bool]:
     """Return which pieces turn: not those beside another plant, to which the foot would jump."""
-    turns = [
-        piece.heel >= 0 and piece.ball < 0 and any(t.start <= piece.start and piece.end <= t.end for t in asked)
-        for piece in pieces
-    ]
+    turns = [not piece.free and any(t.start <= piece.start and piece.end <= t.end for t in asked) for piece in pieces]
     for step in (1, -1):
         for n in range(len(pieces))[::step]:
             beside = n - step
