@@ -102,11 +102,41 @@ def test_an_ankle_that_stands_does_not_slide_over_a_pinned_heel(degrees):
         arm = rotation.rotate(
             rotation.inverse(source.rotations[:, foot]), source.point(heel) - source.positions[:, foot]
         )
-        np.testing.assert_allclose(
-            curve.places + rotation.rotate(curve.rotations, arm), np.broadcast_to(plants[0].place, arm.shape), atol=1e-9
-        )
+        pinned = np.broadcast_to(source.point(heel)[0], arm.shape)
+        np.testing.assert_allclose(curve.places + rotation.rotate(curve.rotations, arm), pinned, atol=1e-9)
     assert slides[0] > 0.0015 * degrees
     assert slides[1] < 0.4 * slides[0]
+
+
+def test_an_ankle_that_stands_does_not_jump_where_the_ball_takes_over_from_the_heel():
+    """The ball is planted 2 cm higher: the foot is pitched up by then."""
+    clip = footplant.load("sample:stand")
+    source, character = Kinematics(clip.motion), clip.character
+    heel, ball = (character.contacts[f"left_{end}"] for end in ENDS)
+    plants = [
+        Footplant(point=heel, place=source.point(heel)[0], frames=range(40)),
+        Footplant(point=ball, place=source.point(ball)[0] + [0.0, 0.02, 0.0], frames=range(40, 80)),
+    ]
+    steps, jumps = joint_steps(clip, source, 1.0, 0), []
+    for known in (None, steps):
+        curve = foot_curve(source, character, "left", plants, Plane((0.0, -1.0, 0.0)), steps=known)
+        assert curve.planted[:80].all()
+        jumps.append(float(np.linalg.norm(np.diff(curve.places[:80], axis=0), axis=1).max()))
+    assert jumps[0] > 0.015
+    assert jumps[1] < 0.1 * jumps[0]
+
+
+def test_a_clip_of_one_frame_and_feet_without_toes_have_steps():
+    clip = footplant.load("sample:stand")
+    short = replace(clip, motion=clip.motion[:1])
+    assert joint_steps(short, Kinematics(short.motion), 1.0, 0).slow.shape == (2, 2, 0)
+    whole = joint_steps(clip, Kinematics(clip.motion), 1.0, 0)
+    roles = clip.character.require_roles()
+    named = {role: joints for role, joints in roles.joints.items() if not role.endswith("toes")}
+    bare = replace(clip, character=replace(clip.character, roles=replace(roles, joints=named)))
+    steps = joint_steps(bare, Kinematics(clip.motion), 1.0, 0)
+    assert not steps.slow[:, -1].any()
+    np.testing.assert_array_equal(steps.slow[:, ANKLE], whole.slow[:, ANKLE])
 
 
 def test_rows_of_standing_joints_settle_in_their_rounds():

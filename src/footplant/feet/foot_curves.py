@@ -15,10 +15,11 @@ Of a foot that stands on its heel or its ball alone, what a person sees standing
 rows tie the rotations of neighbouring frames, so that these joints move as the source's do while those are slow
 (`feet.stillness.JointSteps`):
 
-    + w (τf)² Σ_t s_t |D¹(exp(x_t) R_t a_t) − v_t|² / l²
+    + w (τf)² Σ_t s_t |D¹(p_t + exp(x_t) R_t a_t) − v_t|² / l²
 
-R: the reference's rotation; a: from the planted point to the joint, in the foot's frame; v: the joint's way in the
-source; l: the foot's length; s: from 0 where the source's joint is fast to 1 where it is still.
+p: where the planted point is; R: the reference's rotation; a: from that point to the joint, in the foot's frame; v: the
+joint's way in the source; l: the foot's length; s: from 0 where the source's joint is fast to 1 where it is still. So
+neither does a joint jump where one end takes over from the other.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -576,7 +578,7 @@ class _Standing:
     after: NDArray
     """(n, 3) metres; the same in the next frame."""
     moves: NDArray
-    """(n, 3) metres that the joint goes in between."""
+    """(n, 3) metres that the joint goes in between, less those between the planted points."""
     weights: NDArray
     """(n,) s of the module's objective, over the squared length of the foot."""
 
@@ -596,12 +598,19 @@ class _Standing:
                 continue
             own = rotation.rotate(back, kinematics.positions[:, joint] - kinematics.positions[:, foot])
             slow, moves = (track[int(side == "right"), number] for track in (steps.slow, steps.moves))
-            for part, goes in zip(ENDS, moves):
-                places, on = held[part]
-                same = on[1:] & on[:-1] & ~(lying[1:] & lying[:-1]) & (places[1:] == places[:-1]).all(axis=1)
-                rows = np.flatnonzero(same & (slow > 0.0))
-                arm = rotation.rotate(reference, own - arms[part])
-                found.append((rows, arm[rows], arm[rows + 1], goes[rows], slow[rows] / length**2))
+            for (part, goes), end in product(zip(ENDS, moves), ENDS):
+                (places, on), (beside, then) = held[part], held[end]
+                if part == end:
+                    tied = ~(lying[1:] & lying[:-1]) & (beside[1:] == places[:-1]).all(axis=1)
+                else:  # one end takes over from the other
+                    tied = ~then[:-1] & ~on[1:]
+                rows = np.flatnonzero(tied & on[:-1] & then[1:] & (slow > 0.0))
+                first, last = (
+                    rotation.rotate(reference[at], (own - arms[point])[at])
+                    for at, point in ((rows, part), (rows + 1, end))
+                )
+                way = goes[rows] - (beside[rows + 1] - places[rows])
+                found.append((rows, first, last, way, slow[rows] / length**2))
         made = cls(*(np.concatenate(part) for part in zip(*found)))
         return made if len(made.rows) else None
 

@@ -277,7 +277,7 @@ def joint_steps(clip: Clip, source: Kinematics, scale: float, lead: int) -> Join
 
     for s, side in enumerate(("left", "right")):
         ends = [step(source.point(points[f"{side}_{end}"])) if f"{side}_{end}" in points else None for end in ENDS]
-        shares = np.full((len(JOINTS), steps), np.inf)
+        shares = np.ones((len(JOINTS), steps))
         for j, joint in enumerate(JOINTS):
             number = roles.get(f"{side}_{joint}")
             if number is None or not steps:
@@ -289,9 +289,8 @@ def joint_steps(clip: Clip, source: Kinematics, scale: float, lead: int) -> Join
                 if end is not None:
                     going = np.clip(((own - end) * own).sum(axis=1) / np.maximum(square, 1e-18), 0.0, 1.0)
                     moves[s, j, e] = scale * going[:, None] * own
-        with_ankle = (np.minimum(*shares) + CALM**2) / (shares[-1] + CALM**2)
         slow[s] = np.maximum(1.0 - shares, 0.0) ** 2
-        slow[s, -1] *= np.where(np.isfinite(shares[-1]), with_ankle, 0.0) ** 2
+        slow[s, -1] *= ((shares.min(axis=0) + CALM**2) / (shares[-1] + CALM**2)) ** 2
     slow[:, :, :lead] = 0.0
     return JointSteps(moves, slow)
 
