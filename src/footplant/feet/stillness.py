@@ -74,7 +74,8 @@ JOINTS = ("foot", "toes")
 """Roles of the joints of a foot that may stand."""
 CALM = 0.1
 """Share of the speed below which a point is still that counts as none when toes are compared with their ankle: 17 mm/s
-for an adult."""
+for an adult. An ankle that stands while its foot pitches by ±5° over a pinned heel slides by 15.9 mm without rows, and
+by 8.5, 6.0, 3.3 and 2.9 mm with 10, 0.3, 0.1 and 0.03."""
 ENDS = ("heel", "ball")
 """Ends of a sole."""
 STILL_SPEED = 2.0 * STILL_WITHIN / STILL_FOR
