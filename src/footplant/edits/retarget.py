@@ -158,7 +158,7 @@ def retarget(
             problem, plants, stage.ground, held, palms=palms, progress=progress, arms=pose_arms,
             settings=LEG_SETTINGS if same_bones(clip.character, target) else OTHER_BODY,
             physics=_physics(judged, target, stage, balance, dynamic),
-            still=still_ankles(contacts, clip, source, lead), steps=joint_steps(clip, source, stage.scale, lead),
+            still=still_ankles(contacts, clip, source, lead), steps=joint_steps(clip, source, lead),
             apart=not keep_footsteps and not same_bones(clip.character, target),
         )  # fmt: skip
     else:

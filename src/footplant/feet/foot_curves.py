@@ -18,8 +18,8 @@ rows tie the rotations of neighbouring frames, so that these joints move as the 
     + w (τf)² Σ_t s_t |D¹(p_t + exp(x_t) R_t a_t) − v_t|² / l²
 
 p: where the planted point is; R: the reference's rotation; a: from that point to the joint, in the foot's frame; v: the
-joint's way in the source; l: the foot's length; s: from 0 where the source's joint is fast to 1 where it is still. So
-neither does a joint jump where one end takes over from the other.
+joint's way in the source, at the size of a; l: the foot's length; s: from 0 where the source's joint is fast to 1 where
+it is still. So neither does a joint jump where one end takes over from the other.
 """
 
 from __future__ import annotations
@@ -609,7 +609,7 @@ class _Standing:
                     rotation.rotate(reference[at], (own - arms[point])[at])
                     for at, point in ((rows, part), (rows + 1, end))
                 )
-                way = goes[rows] - (beside[rows + 1] - places[rows])
+                way = goes[rows] * np.linalg.norm(first, axis=1)[:, None] - (beside[rows + 1] - places[rows])
                 found.append((rows, first, last, way, slow[rows] / length**2))
         made = cls(*(np.concatenate(part) for part in zip(*found)))
         return made if len(made.rows) else None

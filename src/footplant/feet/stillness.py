@@ -91,7 +91,7 @@ class JointSteps:
     """How joints of feet that stand on heel or ball move in a source, from each frame to the next."""
 
     moves: NDArray
-    """(2, 2, 2, F − 1, 3) metres at the target's size, of a foot pinned at that end; side, joint of `JOINTS`, end."""
+    """(2, 2, 2, F − 1, 3) of a foot pinned at that end, over its distance from there; side, joint of `JOINTS`, end."""
     slow: NDArray
     """(2, 2, F − 1) from 0, as fast as a joint that goes somewhere, to 1, still; side, joint."""
 
@@ -258,8 +258,8 @@ def still_ankles(contacts: Contacts, clip: Clip, source: Kinematics, lead: int) 
     return found
 
 
-def joint_steps(clip: Clip, source: Kinematics, scale: float, lead: int) -> JointSteps:
-    """Return how the joints of a clip's feet move; scale: the target's size over the source's; lead: lead-in frames.
+def joint_steps(clip: Clip, source: Kinematics, lead: int) -> JointSteps:
+    """Return how the joints of a clip's feet move; lead: number of lead-in frames.
 
     Velocities are means over the shortest window of contact detection; a joint is as slow as its own is relative to the
     speed below which a point is still there, and toes to that of their ankle: what turns about an ankle that stands
@@ -277,7 +277,7 @@ def joint_steps(clip: Clip, source: Kinematics, scale: float, lead: int) -> Join
         return (track[after] - track[before]) / (after - before)[:, None]
 
     for s, side in enumerate(("left", "right")):
-        ends = [step(source.point(points[f"{side}_{end}"])) if f"{side}_{end}" in points else None for end in ENDS]
+        ends = [source.point(points[f"{side}_{end}"]) if f"{side}_{end}" in points else None for end in ENDS]
         shares = np.ones((len(JOINTS), steps))
         for j, joint in enumerate(JOINTS):
             number = roles.get(f"{side}_{joint}")
@@ -288,8 +288,10 @@ def joint_steps(clip: Clip, source: Kinematics, scale: float, lead: int) -> Join
             shares[j] = square * (fps / (settings.speed * clip.character.height)) ** 2
             for e, end in enumerate(ends):
                 if end is not None:
-                    going = np.clip(((own - end) * own).sum(axis=1) / np.maximum(square, 1e-18), 0.0, 1.0)
-                    moves[s, j, e] = scale * going[:, None] * own
+                    about = own - step(end)
+                    going = np.clip((about * own).sum(axis=1) / np.maximum(square, 1e-18), 0.0, 1.0)
+                    far = float(np.linalg.norm(source.positions[:, number] - end, axis=1).mean())
+                    moves[s, j, e] = going[:, None] * own / max(far, 1e-9)
         slow[s] = np.maximum(1.0 - shares, 0.0) ** 2
         slow[s, -1] *= ((shares.min(axis=0) + CALM**2) / (shares[-1] + CALM**2)) ** 2
     slow[:, :, :lead] = 0.0
