@@ -163,7 +163,19 @@ def foot_curve(
         skin = rotation.rotate(back, np.moveaxis(kinematics.points(outline), 1, 0) - ankles)
     rims = skin[[point.joint == foot for point in outline]]
     turned = _turned(
-        kinematics, character, side, reference, arms, rims, held, ground, depths, within, levelled, edges, settings,
+        kinematics,
+        character,
+        side,
+        reference,
+        arms,
+        rims,
+        held,
+        ground,
+        depths,
+        within,
+        levelled,
+        edges,
+        settings,
         steps,
     )
     places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)
