@@ -303,7 +303,7 @@ def plant_feet(
             for name, depth in allowed.items()
         }
     base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
-    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body, None, joints)
+    feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body)
     first = _solve(base, character, feet, held, replace(settings, settled=ROUGH), ROUGH_STEPS)
     posed, legs = Kinematics(first.motion), legs_of(character)
     assert legs is not None
@@ -315,9 +315,7 @@ def plant_feet(
             break
         shifted = spread.moved(asked, [_side(plant, character) for plant in asked])
         base = _with_toes(part, flatten_toes(part, character, shifted, ground), character)
-        feet = _curves(
-            base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body, None, joints
-        )
+        feet = _curves(base, character, shifted, ground, depths, ("heel", "ball"), None, uneven, other_body)
         first = _solve(base, character, feet, held, replace(settings, settled=ROUGH), ROUGH_STEPS)
         posed = Kinematics(first.motion)
     level = lift_toe_tips(
