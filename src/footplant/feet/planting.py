@@ -353,10 +353,11 @@ def plant_feet(
         posed = Kinematics(found.motion)
         tried.append((found, bounds, feet))
     else:
-        # bounds that contradict each other take turns: not the last round, but one that broke them least
-        left = np.array([_left(own[0], limited, character, legs, planted, ground, other_body) for own in tried])
-        found, bounds, feet = tried[int(np.flatnonzero(left <= left.min() + ALIKE)[-1])]
-        posed = Kinematics(found.motion)
+        if asked:
+            # bounds that contradict each other take turns: not the last round, but one that broke them least
+            left = np.array([_left(own[0], limited, character, legs, planted, ground, other_body) for own in tried])
+            found, bounds, feet = tried[int(np.flatnonzero(left <= left.min() + ALIKE)[-1])]
+            posed = Kinematics(found.motion)
     for _ in range(TOE_ROUNDS if uneven else 0):
         # feet that roll over an edge end up pitched otherwise than where their toes were laid flat
         if _toe_depth(posed, character, planted, ground) < DEEP_TOES:
