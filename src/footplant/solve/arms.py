@@ -131,14 +131,17 @@ class ArmSettings:
     """Depth of an arm that touches something inside the body beyond which trunk and head grow about their bones, and of
     a hand in a leg beyond which legs do (3 cm). The nearest way out of a fat belly may lead to the other side; a
     growing one keeps an arm on the side where it is. Without the head growing, 380 instead of 130 joint limits are
-    broken where fists are held before a huge one (144_20 on DinoKid). Without legs growing, hands of backflips and
-    of a dance are 47, 29 and 24 mm inside them (88_01 on Godette and CesiumMan, video2bvh on Sally), with it 24, 6 and
-    0 mm. Trunks that grow where nothing is touched turn forearms of a walk on a knight by 45 to 80 instead of 29°
-    (02_01 on KayKit_Knight)."""
-    small: float = 0.5
-    """Size of the body in the first step. Of the 80 worst of 304 pairs, arms are 9.6, 9.3 and 8.0 mm in the trunk in
-    the mean with 0.3, 0.4 and 0.5, and with 0.4 one fist ends in a huge head, 71° beyond its limits."""
-    growing: int = 3
+    broken where fists are held before a huge one (144_20 on DinoKid). Without legs growing, hands of a backflip and
+    of a dance are 32 and 24 mm inside them (88_01 on CesiumMan, video2bvh on Sally), with it 11 and 5 mm; others are as
+    deep as before (88_01 on Godette). Trunks that grow where nothing is touched turn forearms of a walk on a knight by
+    45 to 80 instead of 29° (02_01 on KayKit_Knight)."""
+    small: tuple[float, float] = (0.7, 0.3)
+    """Sizes of trunk and head, and of legs, in the first step. Of the 80 worst of 304 pairs, arms are 8.0, 7.3 and 7.0
+    mm in the trunk in the mean, hands 2.0, 1.9 and 0.9 mm in the head, with both at 0.5 for 3 steps, 0.5 for 2 and 0.7
+    for 2; with 0.4 for 3 one fist ends in a huge head, 71° beyond its limits. Legs at 0.7, 0.5, 0.3 and 0.1 for 2 leave
+    hands of that backflip and that dance 31 and 35, 26 and 7, 11 and 5, 8 and 0 mm in them; at 0.1 arms that touch
+    nothing are farther off (6.5 instead of 5.8°)."""
+    growing: int = 2
     """Steps in which it grows."""
     near: float = 0.04
     """Distance within which bounds are looked at ahead (7 cm)."""
@@ -720,7 +723,7 @@ class _ArmsStage:
         positions, rotations = self.kinematics.positions, self.kinematics.rotations
         touches = window.together.any() or (window.goal_weights > 0.0).any()
         deep = (clearance < -settings.deep * height).any(axis=0)
-        small = [settings.small if grows else 1.0 for grows in (touches and deep[0], deep[1])]
+        small = [size if grows else 1.0 for size, grows in zip(settings.small, (touches and deep[0], deep[1]))]
         growing = settings.growing if min(small) < 1.0 else 0
         rules = (
             settings.steps + growing, settings.looks, settings.longest, settings.enough,
